@@ -9,10 +9,10 @@ import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../s
 import { chatSurface } from "../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
-import { upstreamFor } from "../src/dialects/upstreams.ts";
-import { type ExchangePlan, planExchange, prepareTranslation } from "../src/dialects/exchange-plan.ts";
+import { type ExchangePlan, planExchange, upstreamFor } from "../src/dialects/exchange-plan.ts";
 import { filler } from "./cases.ts";
 import { UPSTREAM_STREAMS } from "./upstream-streams.ts";
+import { prepareTranslation } from "../src/dialects/translate-request.ts";
 
 /**
  * What translation costs, without sockets: for every surface and every dialect, the time to turn a request into the upstream's bytes, and the

@@ -1,8 +1,7 @@
 import { IncomingMessage, ServerResponse, type IncomingHttpHeaders } from "node:http";
 import { Socket } from "node:net";
 import { Dispatcher } from "undici";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { planExchange } from "../../src/dialects/exchange-plan.ts";
+import { planExchange, upstreamFor } from "../../src/dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../src/dispatch/attempt.ts";
 import { relayPlan } from "../../src/dispatch/relay-plan.ts";
 import { arrangedPlan } from "../../src/dispatch/arrange.ts";

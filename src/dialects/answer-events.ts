@@ -1,11 +1,7 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { FinishReason, InferenceEvent, OpenBlock } from "../canon/generate/event.ts";
-import { BlockSequencer } from "./block-sequencer.ts";
+import type { FinishReason, InferenceEvent, Citation, OpenBlock, TokenLogprob } from "../canon/generate/event.ts";
 import { answerFailure } from "./answer-failure.ts";
-import { mergeUsage } from "./answer-members.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
-import type { AnswerBlock, Answer } from "../canon/generate/answer.ts";
 
 /** Gathers the events of one answer of a provider, those of its blocks in between. Its terminal event is made once, and is the last. */
 export abstract class AnswerEvents {
@@ -80,98 +76,211 @@ export function countedTokens(input: number | null, cacheRead: number | null = n
   ];
 }
 
-/** Joins events to the answer that they describe: a stream and a whole answer give the same result. */
-class AnswerCollector {
-  readonly #blocks: AnswerBlock[] = [];
-  #model: string | null = null;
-  #usage: TokenUsage | null = null;
-  #finish: Answer["finish"] = null;
-  #failure: UpstreamFailure | null = null;
+/** One piece of a block. `key` distinguishes blocks of one kind where a provider does; blocks of different kinds are always different. */
+type Delta =
+  | { readonly type: "text"; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
+  | { readonly type: "refusal"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "signature"; readonly signature: string; readonly family: string }
+  | { readonly type: "arguments"; readonly json: string }
+  | { readonly type: "citation"; readonly citation: Citation };
 
-  /** The answer so far; its blocks go on growing. */
-  get answer(): Answer {
-    return {
-      model: this.#model,
-      blocks: this.#blocks,
-      usage: this.#usage,
-      finish: this.#finish,
-      failure: this.#failure,
-    };
+interface WaitingBlock {
+  readonly key: string;
+  readonly block: OpenBlock;
+  readonly deltas: Delta[];
+}
+
+/**
+ * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent` require, in any order that a provider sends them. A tool call
+ * is closed only when its arguments are whole JSON or the answer ends; pieces of other blocks wait until then, so that interleaved calls stay whole
+ * (docs/protocols.md#blocks-of-a-stream).
+ */
+export class BlockSequencer {
+  #events: InferenceEvent[] = [];
+  #index = -1;
+  #live: WaitingBlock | null = null;
+  /** Whether the arguments of the live tool call are whole. */
+  #document = new JsonDocument();
+  #waiting: WaitingBlock[] = [];
+  readonly #closedTools = new Set<string>();
+  #torn = false;
+
+  /** A piece arrived for a tool call that had been closed; the answer cannot be written as blocks. */
+  get torn(): boolean {
+    return this.#torn;
   }
 
-  push(event: InferenceEvent): void {
-    switch (event.type) {
-      case "start":
-        this.#model = event.model;
-        break;
-      case "open":
-        this.#blocks.push(emptyBlock(event.block));
-        break;
-      case "usage":
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        break;
-      case "finish":
-        this.#finish = { reason: event.reason, stopSequence: event.stopSequence };
-        break;
-      case "failure":
-        this.#failure = event.failure;
-        break;
-      case "dropped":
-      case "close":
-        break;
-      case "text":
-      case "refusal":
-      case "reasoning":
-      case "signature":
-      case "arguments":
-      case "citation": {
-        const block = this.#blocks[event.index];
-        if (block !== undefined) extend(block, event);
+  /** Whether any block was ever opened. */
+  get empty(): boolean {
+    return this.#index === -1 && this.#live === null;
+  }
+
+  /** The events made since the last call. */
+  drain(): readonly InferenceEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  text(text: string, logprobs: readonly TokenLogprob[] = [], key = ""): void {
+    if (text === "" && logprobs.length === 0) return;
+    this.#add(`text ${key}`, { kind: "text" }, { type: "text", text, logprobs });
+  }
+
+  refusal(text: string, key = ""): void {
+    if (text !== "") this.#add(`refusal ${key}`, { kind: "refusal" }, { type: "refusal", text });
+  }
+
+  reasoning(text: string, summary: boolean, key = ""): void {
+    if (text !== "") this.#add(`reasoning ${key}`, { kind: "reasoning", summary }, { type: "reasoning", text });
+  }
+
+  /** Signs the reasoning block of the key; opens an empty one where there is none (redacted reasoning). */
+  signature(signature: string, family: string, key = ""): void {
+    this.#add(`reasoning ${key}`, { kind: "reasoning", summary: false }, { type: "signature", signature, family });
+  }
+
+  citation(citation: Citation, key = ""): void {
+    this.#add(`text ${key}`, { kind: "text" }, { type: "citation", citation });
+  }
+
+  openTool(key: string, id: string, name: string): void {
+    this.#add(`tool ${key}`, { kind: "tool_call", id, name }, null);
+  }
+
+  arguments(key: string, json: string): void {
+    const name = `tool ${key}`;
+    if (this.#closedTools.has(name)) {
+      if (json.trim() !== "") this.#torn = true;
+      return;
+    }
+    if (json === "") return;
+    const delta: Delta = { type: "arguments", json };
+    if (this.#live?.key === name) this.#emit(delta);
+    else this.#waiting.find((block) => block.key === name)?.deltas.push(delta);
+    this.#advance();
+  }
+
+  /** Ends the block that is live, so that the next piece of its kind begins another. Pieces that wait may follow. */
+  close(): void {
+    if (this.#live === null) return;
+    this.#closeLive();
+    this.#advance();
+  }
+
+  /** Ends everything: the answer is whole. */
+  closeAll(): void {
+    for (;;) {
+      if (this.#live !== null) this.#closeLive();
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#open(next);
+    }
+  }
+
+  #add(key: string, block: OpenBlock, delta: Delta | null): void {
+    const live = this.#live;
+    if (live?.key === key) {
+      if (delta !== null) this.#emit(delta);
+      return;
+    }
+    const last = this.#waiting.at(-1);
+    if (last?.key === key) {
+      if (delta !== null) last.deltas.push(delta);
+      return;
+    }
+    this.#waiting.push({ key, block, deltas: delta === null ? [] : [delta] });
+    this.#advance();
+  }
+
+  /** Opens what waits, as far as the live block may be closed for it. */
+  #advance(): void {
+    while (this.#waiting.length > 0) {
+      const live = this.#live;
+      if (live !== null) {
+        if (live.block.kind === "tool_call" && !this.#document.isWhole) return;
+        this.#closeLive();
       }
+      const next = this.#waiting.shift();
+      if (next !== undefined) this.#open(next);
+    }
+  }
+
+  #open(block: WaitingBlock): void {
+    this.#index += 1;
+    this.#live = block;
+    this.#document = new JsonDocument();
+    this.#events.push({ type: "open", index: this.#index, block: block.block });
+    for (const delta of block.deltas) this.#emit(delta);
+  }
+
+  #emit(delta: Delta): void {
+    if (delta.type === "arguments") this.#document.push(delta.json);
+    this.#events.push({ ...delta, index: this.#index });
+  }
+
+  #closeLive(): void {
+    const live = this.#live;
+    if (live === null) return;
+    if (live.block.kind === "tool_call") {
+      // A call without arguments is a call with none: every surface says so with an empty object.
+      if (this.#document.isEmpty) this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
+      this.#closedTools.add(live.key);
+    }
+    this.#events.push({ type: "close", index: this.#index });
+    this.#live = null;
+  }
+}
+
+/**
+ * Notices when an object or a list that arrives in pieces is whole, by its brackets: each character is looked at once, however many pieces there
+ * are. Text that is not JSON is whole or not by the same rule; its reader finds out.
+ */
+class JsonDocument {
+  #depth = 0;
+  #begun = false;
+  #inString = false;
+  #escaped = false;
+
+  /** Nothing but white space has arrived. */
+  isEmpty = true;
+
+  get isWhole(): boolean {
+    return this.#begun && this.#depth <= 0;
+  }
+
+  push(text: string): void {
+    if (this.isEmpty) this.isEmpty = text.trim() === "";
+    for (let index = 0; index < text.length; index += 1) {
+      const character = text.charCodeAt(index);
+      if (this.#inString) this.#readInString(character);
+      else this.#readOutside(character);
+    }
+  }
+
+  #readInString(character: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (character === BACKSLASH) this.#escaped = true;
+    else if (character === QUOTE) this.#inString = false;
+  }
+
+  #readOutside(character: number): void {
+    if (character === QUOTE) {
+      this.#inString = true;
+    } else if (character === OPEN_BRACE || character === OPEN_BRACKET) {
+      this.#begun = true;
+      this.#depth += 1;
+    } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) {
+      this.#depth -= 1;
     }
   }
 }
 
-/** Joins all events of an answer. */
-export function collectAnswer(events: Iterable<InferenceEvent>): Answer {
-  const collector = new AnswerCollector();
-  for (const event of events) collector.push(event);
-  return collector.answer;
-}
-
-type Delta = Extract<
-  InferenceEvent,
-  { type: "text" | "refusal" | "reasoning" | "signature" | "arguments" | "citation" }
->;
-
-function emptyBlock(block: OpenBlock): AnswerBlock {
-  switch (block.kind) {
-    case "text":
-      return { kind: "text", text: "", logprobs: [], citations: [] };
-    case "refusal":
-      return { kind: "refusal", text: "" };
-    case "reasoning":
-      return { kind: "reasoning", text: "", summary: block.summary, signature: null, family: null };
-    case "tool_call":
-      return { kind: "tool_call", id: block.id, name: block.name, arguments: "" };
-  }
-}
-
-/** A delta of another kind than its block breaks a law; it changes nothing here, and the laws' tests find it. */
-function extend(block: AnswerBlock, delta: Delta): void {
-  if (block.kind === "text" && delta.type === "text") {
-    block.text += delta.text;
-    for (const logprob of delta.logprobs) block.logprobs.push(logprob);
-  } else if (block.kind === "text" && delta.type === "citation") {
-    block.citations.push(delta.citation);
-  } else if (block.kind === "refusal" && delta.type === "refusal") {
-    block.text += delta.text;
-  } else if (block.kind === "reasoning" && delta.type === "reasoning") {
-    block.text += delta.text;
-  } else if (block.kind === "reasoning" && delta.type === "signature") {
-    block.signature = delta.signature;
-    block.family = delta.family;
-  } else if (block.kind === "tool_call" && delta.type === "arguments") {
-    block.arguments += delta.json;
-  }
-}
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;

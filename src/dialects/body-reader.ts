@@ -1,6 +1,7 @@
 import type { Capability } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { BodyReader } from "../canon/body-reader.ts";
+import { type Percentiles, type ProviderPreferences, SORT_KEYS, type SortKey } from "../canon/preferences.ts";
 
 /** Characters of a prompt without turns that distinguish conversations: they grow at the end, and all of it would change with every request. */
 const PROMPT_HEAD = 1_024;
@@ -208,3 +209,47 @@ export const INPUT_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ input }) => turnsOpening(input),
 };
+
+/** Brings a validated `provider` member to its one written form; `null` where nothing was requested. */
+export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
+  if (!isJsonObject(value)) return null;
+  const {
+    sort,
+    region,
+    require_parameters: _always,
+    preferred_max_latency,
+    preferred_min_throughput,
+    ...plain
+  } = value;
+  const preferences: ProviderPreferences = {
+    ...plain,
+    ...(sort === undefined ? {} : { sort: parseSort(sort) }),
+    ...(region === undefined ? {} : { region: textList(region) }),
+    ...(preferred_max_latency === undefined ? {} : { preferred_max_latency: parsePercentiles(preferred_max_latency) }),
+    ...(preferred_min_throughput === undefined
+      ? {}
+      : { preferred_min_throughput: parsePercentiles(preferred_min_throughput) }),
+  };
+  return Object.keys(preferences).length === 0 ? null : preferences;
+}
+
+function parseSort(value: JsonValue): NonNullable<ProviderPreferences["sort"]> {
+  if (!isJsonObject(value)) return { by: sortKey(value), partition: "model" };
+  return { by: sortKey(value["by"]), partition: value["partition"] === "none" ? "none" : "model" };
+}
+
+function sortKey(value: JsonValue | undefined): SortKey {
+  return SORT_KEYS.find((key) => key === value) ?? "price";
+}
+
+function textList(value: JsonValue): readonly string[] {
+  const items = Array.isArray(value) ? value : [value];
+  return items.filter((item): item is string => typeof item === "string");
+}
+
+function parsePercentiles(value: JsonValue): Percentiles {
+  if (typeof value === "number") return { p50: value };
+  const object: JsonObject = isJsonObject(value) ? value : {};
+  const numbers = Object.entries(object).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  return Object.fromEntries(numbers);
+}

@@ -1,60 +1,25 @@
-import { type RequestEdits, emulatesSchema } from "../canon/decision.ts";
+import type { RequestEdits } from "../canon/decision.ts";
 import { editSet, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
-import { collectAnswer } from "./answer-events.ts";
+import { collectAnswer } from "./collect-answer.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { InferenceRequest, RequestShape } from "../canon/request.ts";
+import type { InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type {
   AnswerContext,
   AnswerStream,
-  CanonicalRequest,
-  FormattedRequest,
   OutgoingRequest,
   Surface,
   Target,
   Upstream,
   WholeAnswer,
 } from "./dialect.ts";
-import { refuseEnds, refusingEnds, TranslatedStream } from "./translated-stream.ts";
-import { firstCallOf, forOneTool, keepingFirstCall } from "./one-tool.ts";
-import type { ServiceError } from "../canon/error.ts";
-import type { GenerateRequest } from "../canon/generate/generate-request.ts";
-import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
-
-/** A request in the protocol of one endpoint, not yet sent. */
-export interface PreparedTranslation {
-  /** The request of the endpoint, in canon. */
-  readonly sent: GenerateRequest;
-  readonly formatted: FormattedRequest;
-  /** `null` unless a response schema is requested as a tool. */
-  readonly emulation: SchemaEmulation | null;
-  /** Calls beyond the first are left out of answers. */
-  readonly keepsFirstCall: boolean;
-  readonly stripped: readonly string[];
-  readonly dropped: readonly DroppedField[];
-}
-
-/** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
-export function prepareTranslation(
-  canonical: CanonicalRequest,
-  route: RouteRow,
-  shape: RequestShape,
-  target: Target,
-  upstream: Upstream,
-): PreparedTranslation | ServiceError {
-  const emulation = emulatesSchema(route, shape, target.endpoint)
-    ? emulateSchema(canonical.request, target.endpoint)
-    : null;
-  const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
-  const formatted = upstream.format(sent, target);
-  if ("code" in formatted) return formatted;
-  const dropped = [...canonical.dropped, ...formatted.dropped];
-  if (emulation !== null) dropped.push("schema_emulated");
-  if (keepsFirstCall) dropped.push("single_call_unspoken");
-  return { sent, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
-}
+import { refuseEnds, refusingEnds, TranslatedStream, firstCallOf, keepingFirstCall } from "./translated-stream.ts";
+import { DIALECTS } from "./table.ts";
+import type { Dialect } from "./dialect-facts.ts";
+import type { ModelOperation } from "../canon/operation.ts";
+import type { PreparedTranslation } from "./translate-request.ts";
 
 /** One request's way to one endpoint and back: what is sent, and how the answer becomes the client's. Relay and translation look the same from here. */
 export interface ExchangePlan {
@@ -104,10 +69,11 @@ export function planExchange(options: ExchangeOptions, target: Target, upstream:
 /** A way to an endpoint that takes the dialect as it is. */
 type UnhostedPlan = OutgoingRequest & Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
 
-/** Adds the wrapping that the provider's flags require. */
+/** Adds the wrapping that the provider's flags or its version of the interface require. */
 function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): ExchangePlan {
-  const host = upstream.host?.(open, target) ?? null;
-  const expectsUsage = !target.provider.flags.includes("no_stream_options");
+  const { flags, apiVersion } = target.provider;
+  const host = flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
+  const expectsUsage = !flags.includes("no_stream_options");
   if (host === null) {
     const { streamType = EVENT_STREAM, readError } = upstream;
     // Member by member: the engine makes such an object at once, and one that is spread together step by step.
@@ -244,4 +210,22 @@ export function judgedEnd(stream: AnswerStream, mayBeCut: boolean): ReturnType<A
     const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, dropped: [] };
     return { ending, events: [] };
   }
+}
+
+const loaded = Object.entries(DIALECTS).map(async ([name, { load }]) => [name, (await load()).dialect] as const);
+
+const UPSTREAMS: ReadonlyMap<string, Dialect> = new Map(await Promise.all(loaded));
+
+/**
+ * How a provider is called for an operation.
+ *
+ * @param dialect of an endpoint whose model has the operation; anything else is a bug.
+ */
+export function upstreamFor<Operation extends ModelOperation>(
+  operation: Operation,
+  dialect: string,
+): NonNullable<Dialect[Operation]> {
+  const upstream = UPSTREAMS.get(dialect)?.[operation];
+  if (upstream === undefined) throw new Error(`dialects: ${dialect} has no translator for ${operation}`);
+  return upstream;
 }

@@ -3,10 +3,10 @@ import { editDistance } from "../canon/nearest-name.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import type { UnknownFields } from "../canon/table.ts";
+import type { RequestReader } from "./dialect.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
-import { parsePreferences } from "./preferences.ts";
+import { parsePreferences } from "./body-reader.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members).
@@ -71,12 +71,8 @@ export function saysNothing(value: JsonValue | undefined): boolean {
 
 /** Whether an object holds a member that says something and is not among `known`. */
 export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>): boolean {
-  return unknownMemberOf(object, known) !== null;
-}
-
-function unknownMemberOf(object: JsonObject, known: ReadonlySet<string>): string | null {
-  for (const name in object) if (!known.has(name) && !saysNothing(object[name])) return name;
-  return null;
+  for (const name in object) if (!known.has(name) && !saysNothing(object[name])) return true;
+  return false;
 }
 
 /** A member's name as an error may write it: the caller's text is not repeated where it does not look like one. */
@@ -85,25 +81,22 @@ export function shownName(name: string): string {
 }
 
 /**
- * The 400 for unknown members, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
+ * Refuses unknown members with a 400, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
  *
  * @param protocol what the surface is called in a sentence, such as `responses`.
  */
-export function refuseUnknownFields(
-  registry: FieldRegistry,
-  body: JsonObject,
-  mode: UnknownFields,
-  protocol: string,
-): ServiceError | null {
-  if (mode !== "reject") return null;
-  const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
-  if (name === undefined) return null;
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
-    return invalidRequest("unknown_field", `The request has a member that ${protocol} requests do not have`);
-  }
-  const near = nearestField(registry, name);
-  const hint = near === null ? "" : `; did you mean ${near}?`;
-  return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
+export function refusingUnknown(registry: FieldRegistry, protocol: string): RequestReader["refuseUnknown"] {
+  return (body, mode) => {
+    if (mode !== "reject") return null;
+    const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
+    if (name === undefined) return null;
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
+      return invalidRequest("unknown_field", `The request has a member that ${protocol} requests do not have`);
+    }
+    const near = nearestField(registry, name);
+    const hint = near === null ? "" : `; did you mean ${near}?`;
+    return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
+  };
 }
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */

@@ -3,7 +3,7 @@ import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
 import { saysNothing, shownName } from "./fields.ts";
-import { untranslatable } from "./kept-members.ts";
+import { untranslatable } from "./translate-request.ts";
 
 /**
  * The record of one translation: every leaf of a body is read by a mapping or is listed here, so that none is dropped without a record

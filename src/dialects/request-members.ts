@@ -1,5 +1,6 @@
 import { NULLABLE_TEXT, TEXT } from "../canon/json/schema.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../canon/json.ts";
+import { SORT_KEYS } from "../canon/preferences.ts";
 
 /**
  * Keyword of our request schemas for rules that the surface's parser enforces, with codes and sentences that a schema validator does not have.
@@ -109,4 +110,56 @@ export const COMPLETION_MEMBERS = {
   n: nullableInteger(1, 128),
   seed: { type: ["integer", "null"] },
   stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
+} as const;
+
+const names = { type: "array", items: { type: "string", maxLength: 128 }, maxItems: 64 } as const;
+const percentiles = {
+  anyOf: [
+    { type: "number", exclusiveMinimum: 0 },
+    {
+      type: "object",
+      additionalProperties: false,
+      minProperties: 1,
+      properties: Object.fromEntries(
+        ["p50", "p75", "p90", "p99"].map((name) => [name, { type: "number", exclusiveMinimum: 0 }]),
+      ),
+    },
+  ],
+} as const;
+const price = { type: "number", minimum: 0 } as const;
+
+/** JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). An unknown member is an error: a typo must not widen. */
+export const PROVIDER_PREFERENCES_SCHEMA = {
+  description: "Narrows or reorders what the routing table and the policies allow; never widens it.",
+  type: ["object", "null"],
+  additionalProperties: false,
+  properties: {
+    order: { ...names, description: "Provider ids in the order to try them." },
+    only: { ...names, description: "Only these provider ids." },
+    ignore: { ...names, description: "Never these provider ids." },
+    allow_fallbacks: { type: "boolean", default: true },
+    sort: {
+      anyOf: [
+        { enum: SORT_KEYS },
+        {
+          type: "object",
+          required: ["by"],
+          additionalProperties: false,
+          properties: { by: { enum: SORT_KEYS }, partition: { enum: ["model", "none"], default: "model" } },
+        },
+      ],
+    },
+    region: { anyOf: [{ type: "string", maxLength: 128 }, names], description: "Regions or region groups." },
+    max_price: {
+      description: "US dollars per million tokens; `request` per call.",
+      type: "object",
+      additionalProperties: false,
+      properties: { input: price, output: price, request: price },
+    },
+    data_collection: { enum: ["allow", "deny"], default: "deny" },
+    zdr: { type: "boolean", description: "Only providers with zero data retention." },
+    preferred_max_latency: { ...percentiles, description: "Seconds to the first token." },
+    preferred_min_throughput: { ...percentiles, description: "Tokens per second." },
+    require_parameters: { const: true, description: "Always true here: nothing is dropped in silence." },
+  },
 } as const;

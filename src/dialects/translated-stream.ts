@@ -2,7 +2,7 @@ import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import { mergeUsage } from "./answer-members.ts";
+import { mergeUsage } from "./json.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
 import { answerFailure } from "./answer-failure.ts";
@@ -150,4 +150,45 @@ export function refusingEnds(parser: EventParser, rules: EndRules): EventParser 
     push: (chunk) => judge.judge(parser.push(chunk)),
     end: () => judge.judge(parser.end()),
   };
+}
+
+/** Leaves out all calls but the first, and says so. */
+class FirstCall {
+  #first: number | null = null;
+  /** Index of the block that is being left out. */
+  #extra: number | null = null;
+  #isTold = false;
+  /** Blocks left out so far: the others are counted without them. */
+  #left = 0;
+
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    return events.flatMap((event) => this.#event(event));
+  }
+
+  #event(event: InferenceEvent): readonly InferenceEvent[] {
+    if (!("index" in event)) return [event];
+    if (event.type === "open" && event.block.kind === "tool_call") {
+      if (this.#first !== null) {
+        this.#extra = event.index;
+        this.#left += 1;
+        if (this.#isTold) return [];
+        this.#isTold = true;
+        return [{ type: "dropped", field: "further_calls_dropped" }];
+      }
+      this.#first = event.index;
+    }
+    if (event.index === this.#extra) return [];
+    return [this.#left === 0 ? event : { ...event, index: event.index - this.#left }];
+  }
+}
+
+/** The events without calls beyond the first. */
+export function firstCallOf(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+  return new FirstCall().events(events);
+}
+
+/** The same for a stream. */
+export function keepingFirstCall(parser: EventParser): EventParser {
+  const first = new FirstCall();
+  return { push: (chunk) => first.events(parser.push(chunk)), end: () => first.events(parser.end()) };
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
+import { parseJsonBytes, repeatsMember } from "../dialects/json.ts";
 import { stoppedError } from "../dispatch/failures.ts";
 import type { StopReason, StopSource } from "../dispatch/stop-order.ts";
 import type { RequestHold, ServerLimits } from "./capacity.ts";

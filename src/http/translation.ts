@@ -4,8 +4,8 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
-import { upstreamFor } from "../dialects/upstreams.ts";
-import { prepareTranslation, type PreparedTranslation } from "../dialects/exchange-plan.ts";
+import { type PreparedTranslation, prepareTranslation } from "../dialects/translate-request.ts";
+import { upstreamFor } from "../dialects/exchange-plan.ts";
 
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {

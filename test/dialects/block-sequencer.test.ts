@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
-import { BlockSequencer } from "../../src/dialects/block-sequencer.ts";
+import { BlockSequencer } from "../../src/dialects/answer-events.ts";
 
 /** What the events say of blocks: opened in order, one at a time, deltas inside. */
 function outline(events: readonly InferenceEvent[]): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../../src/canon/generate/message.ts";
-import { CallIds } from "../../src/dialects/call-ids.ts";
+import { CallIds } from "../../src/dialects/translate-request.ts";
 
 const PLAIN = /^[a-zA-Z0-9_-]+$/;
 const SHORT = /^[a-zA-Z0-9_-]{1,64}$/;

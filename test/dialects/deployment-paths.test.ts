@@ -6,10 +6,10 @@ import type { GenerateDialect } from "../../src/dialects/table.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { type ExchangePlan, planExchange, prepareTranslation } from "../../src/dialects/exchange-plan.ts";
+import { type ExchangePlan, planExchange, upstreamFor } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
+import { prepareTranslation } from "../../src/dialects/translate-request.ts";
 
 const ROUTE = route("r", "e", []);
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hi" }] };

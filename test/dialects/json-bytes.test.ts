@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseJsonBytes } from "../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../src/dialects/json.ts";
 
 const encoder = new TextEncoder();
 const parse = (text: string) => parseJsonBytes(encoder.encode(text));

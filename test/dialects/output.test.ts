@@ -4,7 +4,6 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { AnswerStream } from "../../src/dialects/dialect.ts";
 import { formatSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { TranslatedStream } from "../../src/dialects/translated-stream.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import {
   contextOf,
   NO_EDITS,
@@ -18,6 +17,7 @@ import { readRecordings, streamText } from "../support/recordings.ts";
 import { answerEvents } from "./laws/arbitrary/events.ts";
 import { answerable, contextFor } from "./laws/speak.ts";
 import { PROTOCOLS } from "./laws/table.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 /** When a relayed stream has said something: what comes before may be taken back, what comes after may not (issue 7, commit point). */
 const encoder = new TextEncoder();

@@ -6,12 +6,12 @@ import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
 import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/answer-reader.ts";
 import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/usage.ts";
-import { UsageTally } from "../../src/dialects/anthropic-messages/finish.ts";
+import { UsageTally } from "../../src/dialects/anthropic-messages/ending.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { planExchange, prepareTranslation } from "../../src/dialects/exchange-plan.ts";
+import { planExchange } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import {
   body as messagesBody,
@@ -21,6 +21,7 @@ import {
 } from "./anthropic-messages/target.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
+import { prepareTranslation } from "../../src/dialects/translate-request.ts";
 
 const encoder = new TextEncoder();
 

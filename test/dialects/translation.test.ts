@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateSchema } from "../../src/dialects/emulate-schema.ts";
-import { refusingEnds, TranslatedStream } from "../../src/dialects/translated-stream.ts";
-import { firstCallOf, forOneTool, keepingFirstCall } from "../../src/dialects/one-tool.ts";
+import { refusingEnds, TranslatedStream, firstCallOf, keepingFirstCall } from "../../src/dialects/translated-stream.ts";
+import { forOneTool } from "../../src/dialects/translate-request.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

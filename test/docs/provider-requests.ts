@@ -4,7 +4,7 @@ import type { EmbedRequest } from "../../src/canon/unary/embed.ts";
 import type { ModerateRequest } from "../../src/canon/unary/moderate.ts";
 import type { RerankRequest } from "../../src/canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 /** A request for each kind of work, in the words of an endpoint. */
 export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => FormattedRequest>> = {

@@ -7,10 +7,10 @@ import { compileTable } from "../../src/compile/compile-table.ts";
 import { PRESETS } from "../../src/compile/presets/presets.ts";
 import type { Target } from "../../src/dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { readSections, readText, type Section } from "../policy/documents/document.ts";
 import { ADDRESSES } from "./provider-addresses.ts";
 import { MODERATE_REQUEST, PRINTERS } from "./provider-requests.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 const PAGE = "docs/providers.md";
 

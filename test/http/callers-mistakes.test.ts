@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { GenerateDialect } from "../../src/dialects/table.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { refusedRequest } from "../../src/dispatch/failures.ts";
 import { answerJson, errorOf, startRouter, startUpstream, type Router, type Upstream } from "../support/router.ts";
 import { endpoint, provider, route, table } from "../support/table.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 const NOT_FOUND = {
   error: {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { Answer } from "../../src/canon/generate/answer.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Tool, Turn } from "../../src/canon/generate/message.ts";

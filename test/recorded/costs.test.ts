@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import { isJsonObject } from "../../src/canon/json.ts";
 import type { TokenUsage } from "../../src/canon/generate/usage.ts";
 import type { Price } from "../../src/canon/table.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { costOfUse } from "../../src/limits/cost.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
 import { targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 const PROTOCOLS = [
   "openai-chat",

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { refusingEnds, TranslatedStream } from "../../src/dialects/translated-stream.ts";
-import { forOneTool } from "../../src/dialects/one-tool.ts";
 import {
   contextOf,
   DIALECT_NAMES,
@@ -20,6 +18,8 @@ import {
   type SurfaceDialect,
 } from "../support/dialects.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { forOneTool } from "../../src/dialects/translate-request.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 /**
  * Every recorded exchange of a surface, translated to every other protocol: no leaf of a request disappears without a record (docs/translation.md#nothing-disappears),

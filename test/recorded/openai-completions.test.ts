@@ -5,10 +5,10 @@ import type { InferenceRequest } from "../../src/canon/request.ts";
 import { completionsSurface, completionsUpstream } from "../../src/dialects/openai-completions/dialect.ts";
 import { COMPLETIONS_FIELDS } from "../../src/dialects/openai-completions/parse-request.ts";
 import { COMPLETIONS_SCHEMA } from "../../src/dialects/openai-completions/contract.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/preferences.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/request-members.ts";
 
 const recordings = readRecordings("openai-completions");
 const encoder = new TextEncoder();

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { GENERATE_DIALECTS } from "../../src/dialects/table.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { forOneTool } from "../../src/dialects/one-tool.ts";
 import {
   NO_EDITS,
   NO_HEADERS,
@@ -13,6 +11,8 @@ import {
 } from "../support/dialects.ts";
 import { openaiRequestCheck, PUBLISHED_DIALECTS, type PublishedDialect } from "../support/published-openai.ts";
 import { readRecordings } from "../support/recordings.ts";
+import { forOneTool } from "../../src/dialects/translate-request.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 const check = openaiRequestCheck();
 

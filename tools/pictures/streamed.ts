@@ -2,7 +2,7 @@
 import { targetOf } from "../../test/dialects/laws/target.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { TranslatedStream } from "../../src/dialects/translated-stream.ts";
-import { upstreamFor } from "../../src/dialects/upstreams.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 export interface Translated {
   readonly received: readonly string[];

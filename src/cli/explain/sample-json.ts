@@ -5,11 +5,12 @@ import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
-import { parsePreferences, PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
 import { mapScalars } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/request-members.ts";
+import { parsePreferences } from "../../dialects/body-reader.ts";
 
 const setOf = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
 const texts = { type: "array", items: { type: "string" } } as const;

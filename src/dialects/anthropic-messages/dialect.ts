@@ -1,10 +1,10 @@
 import type { Dialect } from "../dialect-facts.ts";
 import { ANTHROPIC_FAMILY } from "./family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { refuseUnknownFields } from "../fields.ts";
+import { refusingUnknown } from "../fields.ts";
 import { COUNT_PATH, COUNT_TOKENS_FIELDS, MESSAGES_FIELDS, MESSAGES_PATH } from "./fields.ts";
 import { hostMessages } from "./host.ts";
-import { readMessagesError } from "./read-error.ts";
+import { readMessagesError } from "./ending.ts";
 import { editMessagesRequest } from "./edit-request.ts";
 import { observeMessagesStream } from "./observe.ts";
 import { readCountAnswer, readMessagesAnswer } from "./read-answer.ts";
@@ -28,7 +28,7 @@ export const messagesSurface: Surface = {
   kind: "generate",
   dialect: "anthropic-messages",
   parse: (body, bytes, headers) => parseMessagesRequest("messages", body, bytes, headers),
-  refuseUnknown: (body, mode) => refuseUnknownFields(MESSAGES_FIELDS, body, mode, "messages"),
+  refuseUnknown: refusingUnknown(MESSAGES_FIELDS, "messages"),
   relay: {
     path: () => MESSAGES_PATH,
     edit: editMessagesRequest,
@@ -50,7 +50,7 @@ export const countTokensSurface: Surface = {
   kind: "generate",
   dialect: "anthropic-messages",
   parse: (body, bytes, headers) => parseMessagesRequest("messages.count_tokens", body, bytes, headers),
-  refuseUnknown: (body, mode) => refuseUnknownFields(COUNT_TOKENS_FIELDS, body, mode, "count_tokens"),
+  refuseUnknown: refusingUnknown(COUNT_TOKENS_FIELDS, "count_tokens"),
   relay: {
     path: () => COUNT_PATH,
     edit: editMessagesRequest,

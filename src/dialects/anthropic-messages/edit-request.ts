@@ -4,10 +4,11 @@ import type { ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { Relay } from "../dialect.ts";
 import { editedBody } from "../relay.ts";
-import { fieldsOf, typeOf } from "./fields.ts";
+import { fieldsOf } from "./fields.ts";
 import { VERSIONS } from "./version.ts";
 import { budgetUnder } from "./thinking-budget.ts";
 import { isUnsigned, readSigned, SIGNATURE_MEMBERS } from "./signed-reasoning.ts";
+import { textOf } from "../json.ts";
 
 type Body = Record<string, JsonValue | undefined>;
 
@@ -108,7 +109,7 @@ function bareContent(
 
 /** The block itself where it stays as it is; `null` where it is left out. */
 function bareBlock(block: JsonObject): JsonObject | null {
-  const type = typeOf(block);
+  const type = textOf(block["type"]);
   const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
   if (member === undefined) return block;
   const written = block[member];

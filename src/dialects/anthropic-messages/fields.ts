@@ -1,6 +1,5 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { FieldRegistry } from "../fields.ts";
-import type { JsonObject } from "../../canon/json.ts";
 
 /** Paths after a provider's base URL, which has no `/v1`: official clients are configured the same way. */
 export const MESSAGES_PATH = "/v1/messages";
@@ -51,9 +50,4 @@ export const COUNT_TOKENS_FIELDS: FieldRegistry = SHARED_FIELDS;
 /** The registry of an operation's bodies. */
 export function fieldsOf(operation: Operation): FieldRegistry {
   return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
-}
-
-/** What kind of thing an object of the protocol says it is; the empty string where it does not say. */
-export function typeOf({ type }: JsonObject): string {
-  return typeof type === "string" ? type : "";
 }

@@ -10,8 +10,8 @@ import type {
   Turn,
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseExactJsonText } from "../json-bytes.ts";
-import { CallIds } from "../call-ids.ts";
+import { parseExactJsonText } from "../json.ts";
+import { CallIds } from "../translate-request.ts";
 import { redactedData } from "./signed-reasoning.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";

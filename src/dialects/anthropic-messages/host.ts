@@ -1,13 +1,13 @@
 import type { HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { COUNT_PATH } from "./fields.ts";
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import { InvokeStream, plainAnswer } from "./invoke-stream.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { readGeminiError } from "../gemini/read-error.ts";
-import { readMessagesError } from "./read-error.ts";
+import { readMessagesError } from "./ending.ts";
 
 /** The wrappings that providers may require by a flag; the compiler lets a provider have one of them at most. */
 const HOSTS: ReadonlyMap<string, (request: OutgoingRequest, upstreamModel: string) => HostedRequest> = new Map([

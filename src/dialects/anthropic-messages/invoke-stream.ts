@@ -5,11 +5,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { type Frame, FrameReader } from "../bedrock-converse/event-stream-frames.ts";
 import { readException } from "../bedrock-converse/read-error.ts";
 import type { AnswerStream, Ending } from "../dialect.ts";
-import { parseAnswerBytes, parseExactJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../sse.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
-import { typeOf } from "./fields.ts";
 
 /** Beginning of the members that the cloud adds to answers and events: measurements, and what its guardrails did and why. */
 const PREFIX = "amazon-bedrock-";
@@ -143,7 +142,7 @@ export class InvokeStream implements AnswerStream {
     const { plain, intervened } = withoutMarks(event);
     this.#intervened ||= intervened;
     this.#release(events);
-    if (typeOf(plain) === "message_delta") this.#ending = plain;
+    if (textOf(plain["type"]) === "message_delta") this.#ending = plain;
     else this.#giveObject(plain, events);
   }
 
@@ -158,7 +157,7 @@ export class InvokeStream implements AnswerStream {
   }
 
   #giveObject(event: JsonObject, events: Uint8Array[]): void {
-    const name = typeOf(event);
+    const name = textOf(event["type"]);
     this.#give(JSON.stringify(event), EVENT_NAME.test(name) ? name : null, events);
   }
 

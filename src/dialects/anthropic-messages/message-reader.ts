@@ -1,16 +1,13 @@
-import { textOf, readCount } from "../answer-members.ts";
+import { textOf, readCount, parseJsonText, parseAnswerBytes } from "../json.ts";
 import type { Citation, FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { readStopReason, UsageTally } from "./finish.ts";
+import { readStopReason, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
 import { isUnsigned, redactedSignature } from "./signed-reasoning.ts";
-import { typeOf } from "./fields.ts";
-import { parseJsonText, parseAnswerBytes } from "../json-bytes.ts";
 import { SseEventParser } from "../sse.ts";
-import { eventFailure, readErrorFrame, messageFailure } from "./read-error.ts";
 
 type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
 const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
@@ -94,7 +91,7 @@ class MessageReader extends AnswerEvents {
   addDelta(delta: JsonValue | undefined): void {
     const block = this.#open;
     if (this.#stopped || block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
-    switch (typeOf(delta)) {
+    switch (textOf(delta["type"])) {
       case "text_delta":
         if (block.kind !== "text") return this.fail(answerFailure("malformed"));
         this.blocks.text(textOf(delta["text"]), [], block.key);

@@ -6,10 +6,9 @@ import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, AnswerStream } from "../dialect.ts";
-import { parseJsonText } from "../json-bytes.ts";
+import { parseJsonText } from "../json.ts";
 import { formatSseEvent } from "../sse.ts";
-import { asksNothing, readStopReason, UsageTally } from "./finish.ts";
-import { eventFailure, readErrorFrame } from "./read-error.ts";
+import { asksNothing, readStopReason, UsageTally, eventFailure, readErrorFrame } from "./ending.ts";
 import { EventTagger } from "./tag-signatures.ts";
 
 /** Events that are part of an answer: they may only come once it has begun. */

@@ -3,7 +3,7 @@ import type { GenerateRequest, OutputFormat } from "../../canon/generate/generat
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders, ReasoningEffort } from "../../canon/request.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
-import { fieldsOf, typeOf } from "./fields.ts";
+import { fieldsOf } from "./fields.ts";
 import { isPlainMark } from "./read-blocks.ts";
 import { readConversation } from "./read-messages.ts";
 import { readReasoning } from "./read-reasoning.ts";
@@ -11,10 +11,11 @@ import { readToolChoice, readTools } from "./read-tools.ts";
 import { readVersion, removedMember, type Version, VERSIONS } from "./version.ts";
 import { refusedMember } from "./refusals.ts";
 import type { Translation } from "../dialect.ts";
-import { canonicalRequest, type CanonReader } from "../kept-members.ts";
+import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { budgetUnder } from "./thinking-budget.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
+import { textOf } from "../json.ts";
 
 /** What limits and balancing read of a request. */
 export const MESSAGES_BODY: BodyReader = {
@@ -129,7 +130,7 @@ function editsNothing(management: JsonValue | undefined): boolean {
 function keepsAll(edit: JsonValue): boolean {
   return (
     isJsonObject(edit) &&
-    typeOf(edit).startsWith("clear_thinking_") &&
+    textOf(edit["type"]).startsWith("clear_thinking_") &&
     edit["keep"] === "all" &&
     Object.keys(edit).length === 2
   );

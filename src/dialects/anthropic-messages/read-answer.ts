@@ -1,12 +1,10 @@
-import { readCount } from "../answer-members.ts";
+import { readCount, parseAnswerBytes, parseJsonBytes } from "../json.ts";
 import { NO_EDITS, SIGNATURES_MARKED } from "../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, Ending, WholeAnswer } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonBytes } from "../json-bytes.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { asksNothing, readStopReason, UsageTally } from "./finish.ts";
-import { messageFailure, readErrorFrame } from "./read-error.ts";
+import { asksNothing, readStopReason, UsageTally, messageFailure, readErrorFrame } from "./ending.ts";
 import { tagMessage } from "./tag-signatures.ts";
 
 /** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */

@@ -1,4 +1,4 @@
-import { textOf } from "../answer-members.ts";
+import { textOf } from "../json.ts";
 import { invalidRequest } from "../../canon/error.ts";
 import type {
   CacheMark,
@@ -13,7 +13,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import type { RequestReading } from "../fields.ts";
 import { isSummary, readSigned, redactedSignature } from "./signed-reasoning.ts";
-import { typeOf } from "./fields.ts";
 import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";
 import { storedFile } from "./refusals.ts";
 import { goneUnder, type Version } from "./version.ts";
@@ -64,7 +63,7 @@ function readBlock(
   reading: RequestReading,
   version: Version,
 ): Block | null {
-  const type = typeOf(block);
+  const type = textOf(block["type"]);
   if (type === "container_upload") {
     reading.refuse(storedFile(`${path}.file_id`));
     return null;

@@ -1,10 +1,10 @@
 import type { AssistantPart, InputPart, TextPart, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RequestReading } from "../fields.ts";
-import { typeOf } from "./fields.ts";
 import { blockFacts } from "./block-facts.ts";
 import { isInput, isSaid, isText, plainText, readBlocks } from "./read-blocks.ts";
 import type { Version } from "./version.ts";
+import { textOf } from "../json.ts";
 
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);
 
@@ -129,6 +129,6 @@ function noteLast(messages: readonly JsonValue[], reading: RequestReading): void
 }
 
 function isServerBlock(block: JsonValue): boolean {
-  const facts = isJsonObject(block) ? blockFacts(typeOf(block)) : null;
+  const facts = isJsonObject(block) ? blockFacts(textOf(block["type"])) : null;
   return facts !== null && facts.contexts.length === 0;
 }

@@ -2,7 +2,7 @@ import type { ReasoningRequest } from "../../canon/generate/generate-request.ts"
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { RequestReading } from "../fields.ts";
-import { typeOf } from "./fields.ts";
+import { textOf } from "../json.ts";
 
 /** Efforts that the protocol writes as enum values. That there shall be no reasoning is said in `thinking`. */
 export const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const satisfies readonly ReasoningEffort[];
@@ -32,7 +32,7 @@ export function readReasoning(
     const isPlain = effort === "unspecified";
     return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null } };
   }
-  const type = typeOf(thinking);
+  const type = textOf(thinking["type"]);
   const members = (Object.hasOwn(THINKING_MEMBERS, type) ? THINKING_MEMBERS[type] : undefined) ?? [];
   for (const name in thinking) {
     if (!members.includes(name) && thinking[name] !== null) reading.use("native_messages", "thinking");

@@ -3,10 +3,10 @@ import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { type RequestReading, saysNothing, shownName } from "../fields.ts";
-import { typeOf } from "./fields.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";
-import { namedToolFeature, singleCallFeature } from "../one-tool.ts";
+import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
+import { textOf } from "../json.ts";
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -35,7 +35,7 @@ export function readTools(tools: JsonValue | undefined, reading: RequestReading)
 
 /** `null` for a tool that the protocol itself defines. */
 function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool | null {
-  const type = typeOf(tool) || "custom";
+  const type = textOf(tool["type"]) || "custom";
   if (type !== "custom") {
     noteServerTool(type, `${path}.type`, reading);
     return null;
@@ -96,7 +96,7 @@ export function readToolChoice(
   reading: RequestReading,
 ): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {
   if (!isJsonObject(choice)) return { toolChoice: null, parallelToolCalls: null };
-  const type = typeOf(choice);
+  const type = textOf(choice["type"]);
   reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
   const { name, disable_parallel_tool_use: single } = choice;
   if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");

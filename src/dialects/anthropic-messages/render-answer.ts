@@ -3,10 +3,43 @@ import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../json-bytes.ts";
+import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../json.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./signed-reasoning.ts";
-import { formatUsage, hasUnknownCounts } from "./finish.ts";
-import { emptyMessage, stopOf } from "./message.ts";
+import type { FinishReason } from "../../canon/generate/event.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+
+/** A message before anything has been said in it, without its usage. */
+export function emptyMessage(context: AnswerContext, model: string | null): JsonObject {
+  return {
+    id: `msg_${context.answerId}`,
+    type: "message",
+    role: "assistant",
+    model: model ?? context.model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+  };
+}
+
+/** The members that say why the answer ended. */
+export function stopOf(
+  { reason, stopSequence }: { readonly reason: FinishReason; readonly stopSequence: string | null },
+  { request }: AnswerContext,
+  dropped: Set<DroppedField>,
+): JsonObject {
+  // Some protocols give the same reason for an answer that ended by itself and one that a stop sequence ended.
+  const stops = request.body["stop_sequences"];
+  const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
+  if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");
+  const stopReason = formatStopReason(reason);
+  return {
+    stop_reason: stopReason,
+    stop_sequence: reason === "stop_sequence" ? stopSequence : null,
+    stop_details: stopReason === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
+  };
+}
 
 interface RenderedAnswer {
   readonly body: JsonObject;
@@ -79,4 +112,44 @@ function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH)) return value;
   dropped.add("tool_arguments_normalised");
   return text.trim() === "" ? {} : { INVALID_JSON: text };
+}
+
+const STOP_REASONS: Readonly<Record<FinishReason, string | null>> = {
+  stop: "end_turn",
+  stop_sequence: "stop_sequence",
+  length: "max_tokens",
+  context_window: "model_context_window_exceeded",
+  tool_calls: "tool_use",
+  refusal: "refusal",
+  content_filter: "refusal",
+  pause: "pause_turn",
+  other: null,
+};
+
+/** @throws for `other`, which native relays alone know: a translation would have to make a reason up. */
+function formatStopReason(reason: FinishReason): string {
+  const stopReason = STOP_REASONS[reason];
+  if (stopReason === null) throw new Error("formatStopReason: a finish reason that no translation gives");
+  return stopReason;
+}
+
+/** Whether an answer must make up a count. */
+export function hasUnknownCounts(usage: TokenUsage | null): boolean {
+  return usage === null || usage.input === null || usage.output === null;
+}
+
+/**
+ * Usage as answers carry it. Official clients demand numbers for input and output and do sums with them, so the two read 0 where the
+ * upstream did not say; every other unknown is null.
+ */
+export function formatUsage(usage: TokenUsage | null): JsonObject {
+  const cached = (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+  return {
+    input_tokens: Math.max((usage?.input ?? 0) - cached, 0),
+    cache_creation_input_tokens: usage?.cacheWrite ?? null,
+    cache_read_input_tokens: usage?.cacheRead ?? null,
+    output_tokens: usage?.output ?? 0,
+    output_tokens_details: usage?.reasoning == null ? null : { thinking_tokens: usage.reasoning },
+    server_tool_use: null,
+  };
 }

@@ -2,15 +2,14 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { InferenceEvent, OpenBlock } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
-import { mergeUsage } from "../answer-members.ts";
+import { mergeUsage } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { formatSseEvent } from "../sse.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./signed-reasoning.ts";
-import { formatUsage, hasUnknownCounts } from "./finish.ts";
-import { emptyMessage, stopOf } from "./message.ts";
+import { emptyMessage, stopOf, formatUsage, hasUnknownCounts } from "./render-answer.ts";
 
 /**
  * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one after the other, `message_delta`, `message_stop`. The

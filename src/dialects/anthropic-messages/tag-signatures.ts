@@ -1,7 +1,7 @@
 import { relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { NATIVE_FAMILY, SIGNATURE_MEMBERS } from "./signed-reasoning.ts";
-import { typeOf } from "./fields.ts";
+import { textOf } from "../json.ts";
 
 /** A whole message with its signatures tagged for the client; the message itself where nothing changes. */
 export function tagMessage(message: JsonObject, family: string | null): JsonObject {
@@ -12,7 +12,7 @@ export function tagMessage(message: JsonObject, family: string | null): JsonObje
 }
 
 function tagBlock(block: JsonObject, family: string | null): JsonObject {
-  const type = typeOf(block);
+  const type = textOf(block["type"]);
   const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
   return member === undefined ? block : tagMember(block, member, family);
 }

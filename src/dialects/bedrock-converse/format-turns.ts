@@ -1,8 +1,8 @@
 import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { redactedData } from "../anthropic-messages/signed-reasoning.ts";
-import { parseExactJsonText } from "../json-bytes.ts";
-import { CallIds } from "../call-ids.ts";
+import { parseExactJsonText } from "../json.ts";
+import { CallIds } from "../translate-request.ts";
 import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";
 
 type Role = "user" | "assistant";

@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { readException } from "./read-error.ts";
 import type { Target } from "../dialect.ts";
-import { memberIn } from "../answer-members.ts";
+import { memberIn } from "../json.ts";
 
 /** Where Bedrock's InvokeModel calls a model, after the host of its runtime. */
 export function invokePath({ endpoint }: Target): string {

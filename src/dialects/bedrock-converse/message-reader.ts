@@ -1,4 +1,4 @@
-import { textOf, readCount } from "../answer-members.ts";
+import { textOf, readCount } from "../json.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { Citation, FinishReason } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";

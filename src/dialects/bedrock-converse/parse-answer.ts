@@ -1,10 +1,9 @@
 import { countedTokens, failedAnswer } from "../answer-events.ts";
-import { readCount } from "../answer-members.ts";
+import { readCount, parseJsonBytes } from "../json.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Target } from "../dialect.ts";
-import { parseJsonBytes } from "../json-bytes.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { MessageReader } from "./message-reader.ts";
 

@@ -2,7 +2,7 @@ import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { EventParser, Target } from "../dialect.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
 import { FrameReader, type Frame } from "./event-stream-frames.ts";

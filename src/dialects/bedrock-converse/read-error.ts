@@ -1,6 +1,6 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { answerFailure, kindOfStatus } from "../answer-failure.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
-import { listIn, memberIn } from "../answer-members.ts";
+import { listIn, memberIn } from "../json.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
 import { onlyText } from "../unary/embed-inputs.ts";

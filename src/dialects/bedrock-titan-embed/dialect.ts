@@ -3,7 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { EmbedRequest } from "../../canon/unary/embed.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { countIn } from "../answer-members.ts";
+import { countIn } from "../json.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import { readInOrder } from "../unary/embed-checks.ts";

@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { BlockSequencer } from "../block-sequencer.ts";
+import type { BlockSequencer } from "../answer-events.ts";
 import { answerFailure } from "../answer-failure.ts";
 import type { Citation } from "../../canon/generate/event.ts";
 

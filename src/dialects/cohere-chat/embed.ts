@@ -4,7 +4,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
-import { countIn, listIn, memberIn } from "../answer-members.ts";
+import { countIn, listIn, memberIn } from "../json.ts";
 import { invokePath } from "../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";

@@ -1,4 +1,4 @@
-import { countIn } from "../answer-members.ts";
+import { countIn } from "../json.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";

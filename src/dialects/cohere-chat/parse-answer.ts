@@ -2,7 +2,7 @@ import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { EventParser } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseJsonText } from "../json.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { SseEventParser } from "../sse.ts";
 import { readErrorObject } from "./read-error.ts";

@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { answerFailure, kindOfStatus } from "../answer-failure.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";

@@ -8,7 +8,7 @@ import { Members, TranslationRecord } from "../members.ts";
 import { takeExtras } from "../unary/extras.ts";
 import type { ReadRequest } from "../unary/single-part.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../fields.ts";
-import { memberIn } from "../answer-members.ts";
+import { memberIn } from "../json.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 

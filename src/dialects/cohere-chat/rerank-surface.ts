@@ -1,9 +1,8 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RankedDocument, RerankResult } from "../../canon/unary/rerank.ts";
-import { upstreamFor } from "../upstreams.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
-import { refuseUnknownFields } from "../fields.ts";
+import { refusingUnknown } from "../fields.ts";
 import { singlePartTask } from "../unary/single-part.ts";
 import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../unary/surface.ts";
 import { type AnswerForm, parseRerankRequest, readRerankRequest, RERANK_FIELDS } from "./read-rerank-request.ts";
@@ -12,13 +11,14 @@ import { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
+import { upstreamFor } from "../exchange-plan.ts";
 
 /** Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage (docs/protocols.md#rerank). */
 export const rerankSurface: UnarySurface = {
   kind: "unary",
   dialect: "cohere-chat",
   parse: parseRerankRequest,
-  refuseUnknown: (body, mode) => refuseUnknownFields(RERANK_FIELDS, body, mode, "rerank"),
+  refuseUnknown: refusingUnknown(RERANK_FIELDS, "rerank"),
   open: openRerank,
   family: OPENAI_FAMILY,
   contract: { body: RERANK_SCHEMA, answer: RERANKING, examples: RERANK_EXAMPLES },

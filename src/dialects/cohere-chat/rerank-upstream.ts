@@ -4,9 +4,8 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes, countIn, textIn } from "../json.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { countIn, textIn } from "../answer-members.ts";
 import { invokePath } from "../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import {

@@ -6,7 +6,7 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { resourceName } from "./paths.ts";
 import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
 import type { AnswerFault } from "../answer-failure.ts";
-import { countIn, listIn, memberIn } from "../answer-members.ts";
+import { countIn, listIn, memberIn } from "../json.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";

@@ -11,7 +11,7 @@ import type {
 } from "../../canon/generate/message.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { type Draft, formatInput, formatResults, formatText, OpenCalls, dropMark } from "./format-parts.ts";
-import { parseExactJsonText } from "../json-bytes.ts";
+import { parseExactJsonText } from "../json.ts";
 import { readMarked, UNSIGNED_CALL } from "./signed-parts.ts";
 
 /** Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call. */

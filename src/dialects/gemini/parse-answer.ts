@@ -1,10 +1,9 @@
 import { countedTokens, failedAnswer } from "../answer-events.ts";
-import { readCount } from "../answer-members.ts";
+import { readCount, parseExactJsonText, parseJsonBytes } from "../json.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { EventParser, Target } from "../dialect.ts";
-import { parseExactJsonText, parseJsonBytes } from "../json-bytes.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { errorOf, readErrorFrame } from "./read-error.ts";
 import { AnswerReader } from "./answer-reader.ts";

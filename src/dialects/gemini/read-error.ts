@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { kindOfStatus, namedMember } from "../answer-failure.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */

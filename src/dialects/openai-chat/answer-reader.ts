@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, InferenceEvent, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { BlockSequencer } from "../block-sequencer.ts";
+import { BlockSequencer } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";

@@ -2,7 +2,7 @@ import type { Dialect } from "../dialect-facts.ts";
 import { openAiEmbedder } from "./embeddings/upstream.ts";
 import { moderationsUpstream } from "./moderations/upstream.ts";
 import { jinaReranker } from "./rerank.ts";
-import { refuseUnknownFields } from "../fields.ts";
+import { refusingUnknown } from "../fields.ts";
 import { CHAT_FIELDS } from "./fields.ts";
 import { editChatRequest } from "./edit-request.ts";
 import { deploymentHost } from "./deployment-paths.ts";
@@ -26,7 +26,7 @@ export const chatSurface: Surface = {
   kind: "generate",
   dialect: "openai-chat",
   parse: parseChatRequest,
-  refuseUnknown: (body, mode) => refuseUnknownFields(CHAT_FIELDS, body, mode, "chat completions"),
+  refuseUnknown: refusingUnknown(CHAT_FIELDS, "chat completions"),
   relay: {
     path: () => PATH,
     edit: editChatRequest,

@@ -5,7 +5,7 @@ import { editedBody } from "../relay.ts";
 import { requestUsage, takeOut } from "./body-members.ts";
 import { applyFlags } from "./message-deviations.ts";
 import { CHAT_FIELDS } from "./fields.ts";
-import { untagMessage } from "./signatures.ts";
+import { untagMessage } from "./reasoning.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");

@@ -238,3 +238,13 @@ export function stateful(param: string, sentence: string): ServiceError {
 
 /** Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same values. */
 export const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+
+/** Characters as protocols count them: a surrogate pair is one. */
+export function codePoints(text: string): number {
+  let points = text.length;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0xd800 && unit <= 0xdbff) points -= 1;
+  }
+  return points;
+}

@@ -1,4 +1,4 @@
-import { countIn, readCount, wholeInput } from "../answer-members.ts";
+import { countIn, readCount, wholeInput } from "../json.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
@@ -53,25 +53,6 @@ export function finishFailure(value: JsonValue | undefined): UpstreamFailure | n
   return kind === undefined ? null : answerFailure(kind);
 }
 
-/** The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here; neither may look like a proper end. */
-export function formatFinishReason(reason: FinishReason): string {
-  switch (reason) {
-    case "stop":
-    case "stop_sequence":
-      return "stop";
-    case "tool_calls":
-      return "tool_calls";
-    case "refusal":
-    case "content_filter":
-      return "content_filter";
-    case "length":
-    case "context_window":
-    case "pause":
-    case "other":
-      return "length";
-  }
-}
-
 /** Reads `usage`, or `x_groq.usage` where the provider puts it there; `null` where neither stands. */
 export function readUsage(answer: JsonObject): TokenUsage | null {
   const own = answer["usage"];
@@ -87,40 +68,4 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
     cacheWrite,
     reasoning: countIn(usage["completion_tokens_details"], "reasoning_tokens"),
   };
-}
-
-/** The `usage` member of an answer; counts that are not given are left out, never zero. `null` where nothing is known. */
-export function printUsage(usage: TokenUsage | null): JsonObject | null {
-  if (usage === null || (usage.input === null && usage.output === null)) return null;
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage;
-  const total = totalTokens(usage);
-  return {
-    ...(input === null ? {} : { prompt_tokens: input }),
-    ...(output === null ? {} : { completion_tokens: output }),
-    ...(total === null ? {} : { total_tokens: total }),
-    ...(cacheRead === null && cacheWrite === null
-      ? {}
-      : {
-          prompt_tokens_details: {
-            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
-            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
-          },
-        }),
-    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  };
-}
-
-/** Characters as protocols count them: a surrogate pair is one. */
-export function codePoints(text: string): number {
-  let points = text.length;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0xd800 && unit <= 0xdbff) points -= 1;
-  }
-  return points;
-}
-
-/** Input and output together; `null` where either is unknown. */
-function totalTokens({ input, output }: TokenUsage): number | null {
-  return input === null || output === null ? null : input + output;
 }

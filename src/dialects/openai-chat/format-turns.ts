@@ -16,7 +16,7 @@ import type {
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { Target } from "../dialect.ts";
 import { printDataUrl } from "../data-url.ts";
-import { reasoningDetails } from "./reasoning-details.ts";
+import { reasoningDetails } from "./reasoning.ts";
 
 /** What to call a file that came without a name; the provider recognises its kind by the extension. */
 const FILE_NAMES: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { readReasoningHistory } from "./reasoning-history.ts";
+import { readReasoningHistory } from "./reasoning.ts";
 import { type Changes, type EditableBody, leaveOut, MEMBER_REWRITTEN, rename, without } from "./body-members.ts";
 import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { readToolChoice } from "./read-tools.ts";

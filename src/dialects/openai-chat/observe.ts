@@ -6,13 +6,13 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialect.ts";
-import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
 import { formatSseEvent } from "../sse.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { tagAnswer } from "./signatures.ts";
+import { tagAnswer } from "./reasoning.ts";
 
 const DONE = formatSseEvent("[DONE]");
 

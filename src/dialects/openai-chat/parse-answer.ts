@@ -2,7 +2,7 @@ import type { InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { EventParser, Target } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseJsonText } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { ChatAnswerReader } from "./answer-reader.ts";

@@ -12,7 +12,7 @@ import {
   textOf,
 } from "./family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
-import { canonicalRequest, type CanonReader } from "../kept-members.ts";
+import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";

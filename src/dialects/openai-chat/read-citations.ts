@@ -1,6 +1,6 @@
 import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { codePoints } from "./finish.ts";
+import { codePoints } from "./family.ts";
 
 /** `annotations` of a message or a delta: those that cite a page. Others (a parsed file's text, say) are no part of the answer. */
 export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {

@@ -1,20 +1,22 @@
-import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
   RefusalPart,
   TextPart,
-  ToolCallPart,
   ToolResult,
   Turn,
+  AudioPart,
+  FilePart,
+  ImagePart,
+  InputPart,
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { CALLED_FUNCTION_MEMBERS, MESSAGE_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
-import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../json-bytes.ts";
+import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS } from "./fields.ts";
 import type { RequestReading } from "../fields.ts";
-import { isPieceName } from "./reasoning-details.ts";
-import { noteSignatures } from "./signatures.ts";
-import { readPart, textPart, type ContentPart } from "./read-parts.ts";
-import { noteReasoningHistory, readReasoningHistory } from "./reasoning-history.ts";
+import { isPieceName, noteSignatures, noteReasoningHistory, readReasoningHistory } from "./reasoning.ts";
+import type { Capability } from "../../canon/capability.ts";
+import { partType, storedFile, textOf } from "./family.ts";
+import { isWebUrl, readDataUrl } from "../data-url.ts";
+import { readCalls } from "./read-tools.ts";
 
 /** The messages as turns; tool messages that follow each other are one turn's results. */
 export function readMessages({ messages }: JsonObject, reading: RequestReading): readonly Turn[] {
@@ -156,50 +158,97 @@ function isNamed(detail: JsonValue): boolean {
   return (index ?? null) !== null || ((id ?? null) !== null && !isPieceName(id));
 }
 
-function readCalls(calls: JsonValue | undefined, path: string, reading: RequestReading): readonly ToolCallPart[] {
-  if (calls === undefined || calls === null) return [];
-  const parts: ToolCallPart[] = [];
-  for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
-    const part = readCall(call, `${path}[${index}]`, reading);
-    if (part === null) reading.use("native_chat", path);
-    else parts.push(part);
+/** A content part that canon can hold, in whatever turn. */
+type ContentPart = InputPart | RefusalPart;
+
+/** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
+const PART_NEEDS: Readonly<Record<string, Capability | null>> = {
+  text: null,
+  refusal: null,
+  image_url: "image_input",
+  input_audio: "audio_input",
+  file: "file_input",
+  document_url: "file_input",
+  video_url: "video_input",
+  thinking: "reasoning",
+};
+
+/** Media types of files that every protocol with files takes. */
+const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
+
+/** Members of a content part that may name a file instead of holding it. */
+const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
+
+/** One content part; `null` where canon cannot hold it. */
+function readPart(part: JsonValue, path: string, reading: RequestReading): ContentPart | null {
+  const type = partType(part, PART_NEEDS, path, reading);
+  if (type === null || !isJsonObject(part)) return null;
+  noteStoredFile(part, path, reading);
+  const capability = PART_NEEDS[type];
+  if (capability !== null && capability !== undefined) reading.need(capability, path);
+  switch (type) {
+    case "text": {
+      const { text } = part;
+      return typeof text === "string" && isKnown(part, PART_MEMBERS.text, reading) ? textPart(text) : null;
+    }
+    case "refusal": {
+      const { refusal } = part;
+      if (typeof refusal !== "string" || !isKnown(part, PART_MEMBERS.refusal, reading)) return null;
+      return { kind: "refusal", text: refusal };
+    }
+    case "image_url":
+      return isKnown(part, PART_MEMBERS.image_url, reading) ? readImage(part["image_url"], path, reading) : null;
+    case "input_audio":
+      return isKnown(part, PART_MEMBERS.input_audio, reading) ? readAudio(part["input_audio"], reading) : null;
+    case "file":
+      return isKnown(part, PART_MEMBERS.file, reading) ? readFile(part["file"], path, reading) : null;
+    default:
+      return null;
   }
-  return parts;
 }
 
-/** `null` where it is no call of a function, or says something that canon does not hold. */
-function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
-  if (!isJsonObject(call) || (call["type"] ?? "function") !== "function") return null;
-  const { function: called, id, index } = call;
-  if (reading.unknownIn(call, TOOL_CALL_MEMBERS) !== null || !isJsonObject(called)) return null;
-  if (reading.unknownIn(called, CALLED_FUNCTION_MEMBERS) !== null) return null;
-  if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
-  return {
-    kind: "tool_call",
-    id: textOf(id) ?? "",
-    name: textOf(called["name"]) ?? "",
-    arguments: readArguments(textOf(called["arguments"]) ?? "", `${path}.function.arguments`, reading),
-    cache: null,
-  };
-}
-
-/** Other protocols want an object where this one takes any text. */
-function readArguments(text: string, path: string, reading: RequestReading): string {
-  if (text.trim() === "") {
-    reading.dropped.add("tool_arguments_normalised");
-    return "{}";
+function noteStoredFile(part: JsonObject, path: string, reading: RequestReading): void {
+  let stored = storedFile(part, path);
+  for (const name of CARRIERS) {
+    const carrier = part[name];
+    if (isJsonObject(carrier)) stored ??= storedFile(carrier, `${path}.${name}`);
   }
-  if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
-    const sentence = `${path} must be the text of a JSON object: an endpoint that may get the request takes nothing else`;
-    reading.refuse(invalidRequest("invalid_tool_arguments", sentence, path));
-  }
-  return text;
+  if (stored !== null) reading.refuse(stored);
 }
 
-function isCallable(value: JsonValue | undefined): boolean {
-  return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
+function textPart(text: string): TextPart {
+  return { kind: "text", text, cache: null };
 }
 
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
+function isKnown(object: JsonObject, known: ReadonlySet<string>, reading: RequestReading): boolean {
+  return reading.unknownIn(object, known) === null;
+}
+
+function readImage(image: JsonValue | undefined, path: string, reading: RequestReading): ImagePart | null {
+  if (!isJsonObject(image) || !isKnown(image, IMAGE_MEMBERS, reading)) return null;
+  const { url, detail = null } = image;
+  if (typeof url !== "string") return null;
+  if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
+  if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.image_url.detail`);
+  const data = readDataUrl(url);
+  if (data !== null) return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
+  if (!isWebUrl(url)) return null;
+  reading.use("image_url", `${path}.image_url.url`);
+  return { kind: "image", source: { kind: "url", url }, detail, cache: null };
+}
+
+function readAudio(audio: JsonValue | undefined, reading: RequestReading): AudioPart | null {
+  if (!isJsonObject(audio) || !isKnown(audio, AUDIO_MEMBERS, reading)) return null;
+  const { data, format } = audio;
+  return typeof data === "string" && typeof format === "string" ? { kind: "audio", format, data } : null;
+}
+
+function readFile(file: JsonValue | undefined, path: string, reading: RequestReading): FilePart | null {
+  if (!isJsonObject(file) || !isKnown(file, FILE_MEMBERS, reading)) return null;
+  const { file_data: data, filename } = file;
+  const source = typeof data === "string" ? readDataUrl(data) : null;
+  if (source === null) return null;
+  if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file.file_data`);
+  const name = typeof filename === "string" ? filename : null;
+  return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
 }

@@ -1,6 +1,6 @@
-import { textOf } from "../answer-members.ts";
+import { textOf } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { BlockSequencer } from "../block-sequencer.ts";
+import type { BlockSequencer } from "../answer-events.ts";
 
 /**
  * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`, `reasoning_details`, and parts `thinking` of the content.

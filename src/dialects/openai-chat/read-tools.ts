@@ -1,11 +1,13 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type { Tool, ToolChoice, ToolCallPart } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "./fields.ts";
+import { FUNCTION_MEMBERS, TOOL_MEMBERS, CALLED_FUNCTION_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
-import { namedToolFeature, singleCallFeature } from "../one-tool.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText } from "../json.ts";
+import { textOf } from "./family.ts";
+import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
@@ -142,4 +144,53 @@ function functionName(tool: JsonObject): string | null {
 /** Whether the model has to call some tool. */
 export function forcesTool(choice: JsonValue | undefined): boolean {
   return choice !== undefined && readToolChoice(choice)?.required === true;
+}
+
+/** The calls of an assistant message in the history. */
+export function readCalls(
+  calls: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): readonly ToolCallPart[] {
+  if (calls === undefined || calls === null) return [];
+  const parts: ToolCallPart[] = [];
+  for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
+    const part = readCall(call, `${path}[${index}]`, reading);
+    if (part === null) reading.use("native_chat", path);
+    else parts.push(part);
+  }
+  return parts;
+}
+
+/** `null` where it is no call of a function, or says something that canon does not hold. */
+function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
+  if (!isJsonObject(call) || (call["type"] ?? "function") !== "function") return null;
+  const { function: called, id, index } = call;
+  if (reading.unknownIn(call, TOOL_CALL_MEMBERS) !== null || !isJsonObject(called)) return null;
+  if (reading.unknownIn(called, CALLED_FUNCTION_MEMBERS) !== null) return null;
+  if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
+  return {
+    kind: "tool_call",
+    id: textOf(id) ?? "",
+    name: textOf(called["name"]) ?? "",
+    arguments: readArguments(textOf(called["arguments"]) ?? "", `${path}.function.arguments`, reading),
+    cache: null,
+  };
+}
+
+/** Other protocols want an object where this one takes any text. */
+function readArguments(text: string, path: string, reading: RequestReading): string {
+  if (text.trim() === "") {
+    reading.dropped.add("tool_arguments_normalised");
+    return "{}";
+  }
+  if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
+    const sentence = `${path} must be the text of a JSON object: an endpoint that may get the request takes nothing else`;
+    reading.refuse(invalidRequest("invalid_tool_arguments", sentence, path));
+  }
+  return text;
+}
+
+function isCallable(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
 }

@@ -4,9 +4,9 @@ import { tagSignature } from "../../canon/generate/signature.ts";
 import type { TokenLogprob } from "../../canon/generate/event.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { codePoints, formatFinishReason, printUsage } from "./finish.ts";
-import { pieceName, reasoningDetails } from "./reasoning-details.ts";
-import { printCitation, printLogprobs } from "./print-parts.ts";
+import { pieceName, reasoningDetails } from "./reasoning.ts";
+import { codePoints } from "./family.ts";
+import { formatFinishReason, printCitation, printLogprobs, printUsage } from "./render-stream.ts";
 
 /** A whole answer as one completion with one choice. */
 export function renderChatAnswer(

@@ -1,16 +1,14 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { Citation, FinishReason, InferenceEvent, OpenBlock } from "../../canon/generate/event.ts";
+import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
-import { mergeUsage } from "../answer-members.ts";
+import { mergeUsage } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
-import { renderOpenAiStreamFailure } from "./family.ts";
+import { renderOpenAiStreamFailure, codePoints } from "./family.ts";
 import { formatSseEvent } from "../sse.ts";
-import { codePoints, formatFinishReason, printUsage } from "./finish.ts";
-import { pieceName, reasoningDetails } from "./reasoning-details.ts";
-import { printCitation, printLogprobs } from "./print-parts.ts";
+import { pieceName, reasoningDetails } from "./reasoning.ts";
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 
@@ -149,4 +147,76 @@ class ChatStreamRenderer implements EventRenderer {
 
 export function renderChatStream(context: AnswerContext): EventRenderer {
   return new ChatStreamRenderer(context);
+}
+
+/** The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here; neither may look like a proper end. */
+export function formatFinishReason(reason: FinishReason): string {
+  switch (reason) {
+    case "stop":
+    case "stop_sequence":
+      return "stop";
+    case "tool_calls":
+      return "tool_calls";
+    case "refusal":
+    case "content_filter":
+      return "content_filter";
+    case "length":
+    case "context_window":
+    case "pause":
+    case "other":
+      return "length";
+  }
+}
+
+/** The `usage` member of an answer; counts that are not given are left out, never zero. `null` where nothing is known. */
+export function printUsage(usage: TokenUsage | null): JsonObject | null {
+  if (usage === null || (usage.input === null && usage.output === null)) return null;
+  const { input, output, cacheRead, cacheWrite, reasoning } = usage;
+  const total = totalTokens(usage);
+  return {
+    ...(input === null ? {} : { prompt_tokens: input }),
+    ...(output === null ? {} : { completion_tokens: output }),
+    ...(total === null ? {} : { total_tokens: total }),
+    ...(cacheRead === null && cacheWrite === null
+      ? {}
+      : {
+          prompt_tokens_details: {
+            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
+            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
+          },
+        }),
+    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+/** Input and output together; `null` where either is unknown. */
+function totalTokens({ input, output }: TokenUsage): number | null {
+  return input === null || output === null ? null : input + output;
+}
+
+/** `logprobs` of a choice; `null` where there are none. */
+export function printLogprobs(logprobs: readonly TokenLogprob[]): JsonObject | null {
+  if (logprobs.length === 0) return null;
+  const content = logprobs.map(({ token, logprob, bytes, top }) => ({ token, logprob, bytes, top_logprobs: top }));
+  return { content, refusal: null };
+}
+
+/**
+ * One item of `annotations`; `null` where there is no page to name. Clients want positions: a citation without them covers
+ * its block's text so far.
+ *
+ * @param before code points of the message's text in earlier blocks.
+ * @param length code points of the block's text so far.
+ */
+export function printCitation({ url, title, start, end }: Citation, before: number, length: number): JsonObject | null {
+  if (url === null) return null;
+  return {
+    type: "url_citation",
+    url_citation: {
+      url,
+      title: title ?? "",
+      start_index: before + (start ?? 0),
+      end_index: before + (end ?? length),
+    },
+  };
 }

@@ -4,11 +4,10 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes, countIn, textIn } from "../json.ts";
 import { deploymentHost } from "./deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { countIn, textIn } from "../answer-members.ts";
 import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 

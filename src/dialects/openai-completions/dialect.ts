@@ -7,7 +7,7 @@ import type { Relay, Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/observe.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
-import { refuseUnknownFields } from "../fields.ts";
+import { refusingUnknown } from "../fields.ts";
 import { requestedChoices, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
@@ -40,7 +40,7 @@ export const completionsSurface: Surface = {
   kind: "generate",
   dialect: "openai-completions",
   parse: parseCompletionsRequest,
-  refuseUnknown: (body, mode) => refuseUnknownFields(COMPLETIONS_FIELDS, body, mode, "completions"),
+  refuseUnknown: refusingUnknown(COMPLETIONS_FIELDS, "completions"),
   relay: {
     path: () => COMPLETIONS_PATH,
     edit: editCompletionsRequest,

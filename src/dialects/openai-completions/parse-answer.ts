@@ -2,7 +2,7 @@ import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
+import { parseAnswerBytes, parseJsonText } from "../json.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../openai-chat/finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";

@@ -12,7 +12,7 @@ import {
   readStop,
   statefulMember,
 } from "../openai-chat/family.ts";
-import { canonicalRequest, type CanonReader, untranslatable } from "../kept-members.ts";
+import { canonicalRequest, type CanonReader, untranslatable } from "../translate-request.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
 

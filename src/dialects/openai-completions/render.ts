@@ -2,13 +2,13 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Answer } from "../../canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import { mergeUsage } from "../answer-members.ts";
+import { mergeUsage } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
-import { formatFinishReason, printUsage } from "../openai-chat/finish.ts";
 import { renderOpenAiStreamFailure } from "../openai-chat/family.ts";
 import { formatSseEvent } from "../sse.ts";
+import { formatFinishReason, printUsage } from "../openai-chat/render-stream.ts";
 
 /** What an answer says in this protocol, and what it cannot say. Streams and whole answers share it, so that both say the same. */
 class Narrator {

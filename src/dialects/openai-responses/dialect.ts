@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialect-facts.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
-import { refuseUnknownFields } from "../fields.ts";
+import { refusingUnknown } from "../fields.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { RESPONSES_FIELDS } from "./fields.ts";
@@ -21,7 +21,7 @@ export const responsesSurface: Surface = {
   kind: "generate",
   dialect: "openai-responses",
   parse: parseResponsesRequest,
-  refuseUnknown: (body, mode) => refuseUnknownFields(RESPONSES_FIELDS, body, mode, "responses"),
+  refuseUnknown: refusingUnknown(RESPONSES_FIELDS, "responses"),
   relay: {
     path: () => "/responses",
     edit: editResponsesRequest,

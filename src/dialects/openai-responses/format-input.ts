@@ -11,7 +11,7 @@ import type {
 } from "../../canon/generate/message.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
-import { CallIds } from "../call-ids.ts";
+import { CallIds } from "../translate-request.ts";
 
 /** Ids of calls that the protocol takes, and the most characters that one may have. */
 const CALL_ID = /^[^]{1,64}$/;

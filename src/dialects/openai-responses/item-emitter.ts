@@ -1,7 +1,7 @@
 import type { Citation, TokenLogprob } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { BlockSequencer } from "../block-sequencer.ts";
+import type { BlockSequencer } from "../answer-events.ts";
 import type { Said } from "./terminal.ts";
 
 /** What has been reported of one output item. */

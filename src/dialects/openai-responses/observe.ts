@@ -1,11 +1,10 @@
 import { RelayedStream, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import { editSet, SIGNATURES_MARKED, NO_EDITS } from "../../canon/generate/edit.ts";
-import { mergeUsage } from "../answer-members.ts";
+import { mergeUsage, parseExactJsonText, parseJsonText, parseAnswerBytes, parseJsonBytes } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, WholeAnswer } from "../dialect.ts";
-import { parseExactJsonText, parseJsonText, parseAnswerBytes, parseJsonBytes } from "../json-bytes.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { formatSseEvent } from "../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed, failedObject } from "./render-failure.ts";

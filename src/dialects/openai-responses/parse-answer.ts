@@ -1,8 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { BlockSequencer } from "../block-sequencer.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { BlockSequencer } from "../answer-events.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { wholeTerminal } from "./terminal.ts";

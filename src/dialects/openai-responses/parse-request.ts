@@ -4,7 +4,7 @@ import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts"
 import type { RequestReader, Translation } from "../dialect.ts";
 import { numberOf, readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
-import { canonicalRequest, type CanonReader } from "../kept-members.ts";
+import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import {
   ENCRYPTED_REASONING,
   OUTPUT_LOGPROBS,

@@ -1,10 +1,9 @@
-import { textOf } from "../answer-members.ts";
+import { textOf, parseJsonText } from "../json.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { BlockSequencer } from "../block-sequencer.ts";
+import { BlockSequencer } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
-import { parseJsonText } from "../json-bytes.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJsonText } from "../json-bytes.ts";
+import { parseJsonText } from "../json.ts";
 import { isNamed, stateful } from "../openai-chat/family.ts";
 import type { RequestReading } from "../fields.ts";
 import { NATIVE_FAMILY } from "./fields.ts";

@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
-import { namedToolFeature, singleCallFeature } from "../one-tool.ts";
+import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 /** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {

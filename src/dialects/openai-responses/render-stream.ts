@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import { mergeUsage } from "../answer-members.ts";
+import { mergeUsage } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";

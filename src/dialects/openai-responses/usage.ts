@@ -1,4 +1,4 @@
-import { wholeInput } from "../answer-members.ts";
+import { wholeInput } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 

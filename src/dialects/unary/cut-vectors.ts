@@ -1,7 +1,7 @@
 import type { AnswerBytes } from "./answer-bytes.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { Vector } from "../../canon/unary/vector.ts";
-import { parseJsonText } from "../json-bytes.ts";
+import { parseJsonText } from "../json.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { NumberArrays } from "./number-arrays.ts";
 

@@ -6,10 +6,9 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes } from "../json-bytes.ts";
+import { parseAnswerBytes, countIn, textIn } from "../json.ts";
 import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { countIn, textIn } from "../answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 

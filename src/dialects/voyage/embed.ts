@@ -4,7 +4,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
-import { countIn, textIn } from "../answer-members.ts";
+import { countIn, textIn } from "../json.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { vectorFromBase64 } from "../unary/encode-vectors.ts";
 import { formatPurpose, textsOf } from "../unary/embed-inputs.ts";

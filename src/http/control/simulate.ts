@@ -8,7 +8,6 @@ import type { Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
 import { ALWAYS_USED, NO_HEADERS, type InferenceRequest } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { parsePreferences } from "../../dialects/preferences.ts";
 import { decide, type Question } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
 import { instantOf } from "../../simulate/decide-sample.ts";
@@ -18,6 +17,7 @@ import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../validate-body.ts";
 import { prepareTranslations } from "../translation.ts";
 import { openUnary } from "../unary/open-unary.ts";
+import { parsePreferences } from "../../dialects/body-reader.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {

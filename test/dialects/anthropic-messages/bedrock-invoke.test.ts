@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import type { ExchangePlan } from "../../../src/dialects/exchange-plan.ts";

@@ -3,14 +3,10 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { ModelRow, ProviderRow, RouteRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface, Target } from "../../../src/dialects/dialect.ts";
-import {
-  type ExchangePlan,
-  planExchange,
-  type PreparedTranslation,
-  prepareTranslation,
-} from "../../../src/dialects/exchange-plan.ts";
+import { type ExchangePlan, planExchange } from "../../../src/dialects/exchange-plan.ts";
 import { route } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./target.ts";
+import { type PreparedTranslation, prepareTranslation } from "../../../src/dialects/translate-request.ts";
 
 export interface Journey {
   readonly upstreamModel?: string;

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ProtocolHeaders } from "../../../src/canon/request.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../../src/dialects/anthropic-messages/schema.ts";
-import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { answered, body, encoder, hello, NEWEST, NO_HEADERS, read, saying } from "./target.ts";

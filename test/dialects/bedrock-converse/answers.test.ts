@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent, OpenBlock } from "../../../src/canon/generate/event.ts";
 import type { TokenUsage } from "../../../src/canon/generate/usage.ts";
 import { answerEvents, brokenLaws } from "../laws/arbitrary/events.ts";

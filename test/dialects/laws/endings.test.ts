@@ -3,12 +3,12 @@ import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import type { Ending, Surface } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
-import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import { type ExchangePlan, planExchange, prepareTranslation } from "../../../src/dialects/exchange-plan.ts";
+import { type ExchangePlan, planExchange, upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { route } from "../../support/table.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "./target.ts";
 import { PROTOCOLS } from "./table.ts";
+import { prepareTranslation } from "../../../src/dialects/translate-request.ts";
 
 /** An answer as a provider gives it. `null` where the dialect cannot say such a thing. */
 type Wire = { readonly whole: JsonValue; readonly stream: readonly Uint8Array[] } | null;

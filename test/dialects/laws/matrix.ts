@@ -6,7 +6,6 @@ import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
-import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./target.ts";
 import { ASPECTS, GLANCE } from "./glance.ts";
 import { CHAT_PROBES } from "./probes/chat.ts";
@@ -14,8 +13,9 @@ import { COMPLETIONS_PROBES } from "./probes/completions.ts";
 import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
 import type { Probe } from "./probes/probe.ts";
 import { RESPONSES_PROBES } from "./probes/responses.ts";
-import { forOneTool } from "../../../src/dialects/one-tool.ts";
 import { SURFACES, type Spoken } from "./table.ts";
+import { forOneTool } from "../../../src/dialects/translate-request.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 
 const PROBES: Readonly<Partial<Record<Operation, readonly Probe[]>>> = {
   "chat.completions": CHAT_PROBES,

@@ -9,11 +9,11 @@ import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
-import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import type { Telling } from "./normal/answer.ts";
 import { DIALECT_NAMES, MODEL, NO_HEADERS, targetOf } from "./target.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 
 /** What the laws need to know of a surface besides its code. */
 interface SurfaceFacts {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
-import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import { TranslatedStream } from "../../../src/dialects/translated-stream.ts";

@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { Turn } from "../../../src/canon/generate/message.ts";
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";

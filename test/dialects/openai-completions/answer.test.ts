@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
-import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";

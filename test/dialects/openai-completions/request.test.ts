@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
-import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/contract.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/preferences.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/request-members.ts";
 
 const minimal = { model: "r", prompt: "Once upon a time" } as const;
 

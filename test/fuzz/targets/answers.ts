@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { FAILURE_KINDS } from "../../../src/canon/failure.ts";
-import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
-import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import { type ExchangePlan, planExchange, prepareTranslation } from "../../../src/dialects/exchange-plan.ts";
+import { type ExchangePlan, planExchange, upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { contextFor } from "../../dialects/laws/speak.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "../../dialects/laws/target.ts";
@@ -14,6 +13,7 @@ import { PROTOCOLS, SURFACES, type Spoken } from "../../dialects/laws/table.ts";
 import { route } from "../../support/table.ts";
 import { cuts, mutated, pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
+import { prepareTranslation } from "../../../src/dialects/translate-request.ts";
 
 /** A small answer, in canon; every protocol that is a surface prints its own samples of it. */
 const REPORTED: readonly InferenceEvent[] = [

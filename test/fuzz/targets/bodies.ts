@@ -1,7 +1,7 @@
 import { ok } from "node:assert/strict";
 import fc from "fast-check";
 import { isJsonObject } from "../../../src/canon/json.ts";
-import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { NO_EDITS, NO_HEADERS } from "../../dialects/laws/target.ts";

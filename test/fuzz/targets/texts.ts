@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { compileTable } from "../../../src/compile/compile-table.ts";
-import { parseJsonBytes, repeatsMember } from "../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes, repeatsMember } from "../../../src/dialects/json.ts";
 import { readRetryAfter } from "../../../src/dispatch/provider-call.ts";
 import {
   formatHeader,

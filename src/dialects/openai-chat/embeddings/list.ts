@@ -6,7 +6,7 @@ import type { Vector } from "../../../canon/unary/vector.ts";
 import type { Target } from "../../dialect.ts";
 import { errorIn, readErrorFrame } from "../read-error.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
-import { listIn } from "../../answer-members.ts";
+import { listIn } from "../../json.ts";
 import type { CutAnswer } from "../../unary/cut-vectors.ts";
 import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed-checks.ts";
 

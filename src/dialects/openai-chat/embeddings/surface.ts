@@ -4,9 +4,8 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EmbedRequest, EmbedInput, EmbedResult } from "../../../canon/unary/embed.ts";
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { Target, AnswerContext } from "../../dialect.ts";
-import { upstreamFor } from "../../upstreams.ts";
 import { OPENAI_FAMILY } from "../family.ts";
-import { refuseUnknownFields } from "../../fields.ts";
+import { refusingUnknown } from "../../fields.ts";
 import { faultyAnswer } from "../../answer-failure.ts";
 import { refuseExtras } from "../../unary/extras.ts";
 import { callTo } from "../../unary/single-part.ts";
@@ -24,6 +23,7 @@ import { asBase64Text, asFloatText } from "../../unary/encode-vectors.ts";
 import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+import { upstreamFor } from "../../exchange-plan.ts";
 
 /** Where unknown members are forwarded to. */
 const OWN_DIALECT = "openai-chat";
@@ -33,7 +33,7 @@ export const embeddingsSurface: UnarySurface = {
   kind: "unary",
   dialect: OWN_DIALECT,
   parse: parseEmbeddingsRequest,
-  refuseUnknown: (body, mode) => refuseUnknownFields(EMBEDDINGS_FIELDS, body, mode, "embeddings"),
+  refuseUnknown: refusingUnknown(EMBEDDINGS_FIELDS, "embeddings"),
   open: openEmbeddings,
   family: OPENAI_FAMILY,
   contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST, examples: EMBEDDINGS_EXAMPLES },

@@ -8,7 +8,7 @@ import type { FormattedRequest, Target } from "../../dialect.ts";
 import { deploymentHost } from "../deployment-paths.ts";
 import { readChatError } from "../read-error.ts";
 import type { AnswerFault } from "../../answer-failure.ts";
-import { countIn, textIn } from "../../answer-members.ts";
+import { countIn, textIn } from "../../json.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import { droppedTruncation } from "../../unary/ranking.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";

@@ -6,7 +6,7 @@ import {
   type ModerationVerdict,
 } from "../../../canon/unary/moderate.ts";
 import type { AnswerFault } from "../../answer-failure.ts";
-import { memberIn } from "../../answer-members.ts";
+import { memberIn } from "../../json.ts";
 import { categoryRecord, scoreOf } from "./categories.ts";
 
 /** One result of an answer, checked. */

@@ -2,9 +2,8 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
-import { upstreamFor } from "../../upstreams.ts";
 import { OPENAI_FAMILY } from "../family.ts";
-import { refuseUnknownFields } from "../../fields.ts";
+import { refusingUnknown } from "../../fields.ts";
 import { singlePartTask } from "../../unary/single-part.ts";
 import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
 import {
@@ -20,6 +19,7 @@ import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { CategoryVerdict, ModerateResult, ModerationVerdict } from "../../../canon/unary/moderate.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { categoryRecord } from "./categories.ts";
+import { upstreamFor } from "../../exchange-plan.ts";
 
 /** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
 export const moderationsSurface: UnarySurface = {
@@ -32,8 +32,10 @@ export const moderationsSurface: UnarySurface = {
   contract: { body: MODERATIONS_SCHEMA, answer: MODERATION, examples: MODERATIONS_EXAMPLES },
 };
 
+const refuseUnknownFields = refusingUnknown(MODERATIONS_FIELDS, "moderations");
+
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
-  const unknown = refuseUnknownFields(MODERATIONS_FIELDS, body, mode, "moderations");
+  const unknown = refuseUnknownFields(body, mode);
   if (unknown !== null || mode !== "reject") return unknown;
   const strange = strangePartMember(body["input"]);
   return strange === null ? null : strangePartError(strange);

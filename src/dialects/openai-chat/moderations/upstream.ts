@@ -14,12 +14,11 @@ import {
   type ModerationCategory,
 } from "../../../canon/unary/moderate.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
-import { parseAnswerBytes } from "../../json-bytes.ts";
+import { parseAnswerBytes, textIn, memberIn } from "../../json.ts";
 import { deploymentHost } from "../deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
 import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
-import { textIn, memberIn } from "../../answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";

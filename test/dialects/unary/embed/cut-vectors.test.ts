@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue, parseJson } from "../../../../src/canon/json.ts";
-import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
+import { parseAnswerBytes } from "../../../../src/dialects/json.ts";
 import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/cut-vectors.ts";
 import { inPieces, wire } from "./target.ts";
 

@@ -4,9 +4,9 @@ import type { ModelRow, ProviderRow } from "../../../../src/canon/table.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary/embed.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
 import type { UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
+import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
 
 export interface TargetOptions {
   readonly upstreamModel?: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
-import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../../src/dialects/json.ts";
 import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
 import { MODERATIONS_SCHEMA } from "../../../../src/dialects/openai-chat/moderations/schema.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
-import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
+import { parseJsonBytes } from "../../../../src/dialects/json.ts";
 import { MAXIMUM_DOCUMENTS, RERANK_SCHEMA } from "../../../../src/dialects/cohere-chat/rerank-schema.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import { accepted, bytesOf, opened, TARGET_NAMES, read, sent, task } from "./target.ts";

@@ -8,11 +8,11 @@ import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { RerankRequest, RerankResult } from "../../../../src/canon/unary/rerank.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import type { UnaryAnswer, UnaryTask, UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
+import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
 
 /** Every protocol that ranks, by the words that tests call it. */
 export const TARGETS = {

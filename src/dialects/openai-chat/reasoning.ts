@@ -1,0 +1,267 @@
+import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { RequestReading } from "../fields.ts";
+import { UNSIGNED_CALL } from "../gemini/signed-parts.ts";
+import type { ReasoningPart } from "../../canon/generate/message.ts";
+
+/**
+ * Where providers of this protocol put signatures into messages: into `reasoning_details` (`signature` of texts, `data` of encrypted
+ * reasoning), and into `extra_content` of a message or of its calls, under a name of their own (`thought_signature`).
+ */
+const THOUGHT_SIGNATURE = "thought_signature";
+
+/** The protocol itself signs nothing, so it has no family of its own. */
+const NATIVE_FAMILY = NO_FAMILY;
+
+/**
+ * What a provider documents for calls that no model of its own has made, as text and in base64: clients write it where they have no signature,
+ * so it belongs to no family.
+ */
+const UNSIGNED: ReadonlySet<string> = new Set([
+  "skip_thought_signature_validator",
+  "context_engineering_is_the_way_to_go",
+  UNSIGNED_CALL,
+]);
+
+type Change = (signature: string) => string;
+
+/** An answer's JSON, whole or a chunk, with its signatures tagged for the client; the object itself where nothing changes. */
+export function tagAnswer(answer: JsonObject, family: string | null): JsonObject {
+  const tag: Change = (signature) =>
+    UNSIGNED.has(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
+  const { choices } = answer;
+  if (!Array.isArray(choices) || !choices.some(mayBeSigned)) return answer;
+  const tagged = mapped(choices, (choice) => {
+    const delta = withMember(choice, "delta", (message) => withSignatures(message, tag));
+    return withMember(delta, "message", (message) => withSignatures(message, tag));
+  });
+  return tagged === choices ? answer : { ...answer, choices: tagged };
+}
+
+/** Whether a choice has a member in which providers sign. Most pieces of a stream have none, and need not be copied to see it. */
+function mayBeSigned(choice: JsonValue): boolean {
+  return isJsonObject(choice) && (hasSignedMember(choice["delta"]) || hasSignedMember(choice["message"]));
+}
+
+function hasSignedMember(message: JsonValue | undefined): boolean {
+  if (!isJsonObject(message)) return false;
+  return (
+    message["extra_content"] !== undefined ||
+    message["reasoning_details"] !== undefined ||
+    message["tool_calls"] !== undefined
+  );
+}
+
+/** A request's message as the provider that signed it knows it: signatures without our tag. */
+export function untagMessage(message: JsonObject): JsonObject {
+  return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
+}
+
+/** Notes what the signatures in a message of the history require. One without our tag is the provider's own: no other protocol can carry it. */
+export function noteSignatures(message: JsonObject, path: string, reading: RequestReading): void {
+  if (!hasSignedMember(message)) return;
+  const { reasoning_details: details, ...others } = message;
+  withSignatures({ reasoning_details: details }, (text) => noteSignature(text, `${path}.reasoning_details`, reading));
+  withSignatures(others, (text) => (UNSIGNED.has(text) ? text : noteSignature(text, path, reading)));
+}
+
+function noteSignature(text: string, path: string, reading: RequestReading): string {
+  const { family, signature } = readSignature(text, NATIVE_FAMILY);
+  reading.signed(family, path);
+  if (signature === text) reading.use("native_chat", path);
+  return text;
+}
+
+/** The message with other signatures; the message itself where none is another. */
+function withSignatures(message: JsonObject, change: Change): JsonObject {
+  const { reasoning_details: details, tool_calls: calls } = message;
+  let changed = withExtra(message, change);
+  const otherDetails = mapped(details, (detail) => withDetail(detail, change));
+  if (otherDetails !== details) changed = { ...changed, reasoning_details: otherDetails };
+  const otherCalls = mapped(calls, (call) => withExtra(call, change));
+  return otherCalls === calls ? changed : { ...changed, tool_calls: otherCalls };
+}
+
+/** A detail of any kind may have a signature beside its text; only the encrypted kind is one. */
+function withDetail(detail: JsonObject, change: Change): JsonObject {
+  return withText(detail, detail["type"] === "reasoning.encrypted" ? "data" : "signature", change);
+}
+
+function withExtra(holder: JsonObject, change: Change): JsonObject {
+  return withMember(holder, "extra_content", (extra) => {
+    let changed = extra;
+    for (const name of Object.keys(extra)) {
+      changed = withMember(changed, name, (own) => withText(own, THOUGHT_SIGNATURE, change));
+    }
+    return changed;
+  });
+}
+
+function withText(object: JsonObject, name: string, change: Change): JsonObject {
+  const text = object[name];
+  if (typeof text !== "string" || text === "") return object;
+  const other = change(text);
+  return other === text ? object : { ...object, [name]: other };
+}
+
+function withMember(object: JsonObject, name: string, change: (value: JsonObject) => JsonObject): JsonObject {
+  const value = object[name];
+  if (!isJsonObject(value)) return object;
+  const other = change(value);
+  return other === value ? object : { ...object, [name]: other };
+}
+
+/** The list with its objects changed; the list itself where none is another, and what is no list as it is. */
+function mapped(list: JsonValue | undefined, change: (object: JsonObject) => JsonObject): JsonValue | undefined {
+  if (!Array.isArray(list)) return list;
+  const others = list.map((item: JsonValue) => (isJsonObject(item) ? change(item) : item));
+  return others.every((item, index) => item === list[index]) ? list : others;
+}
+
+/**
+ * One piece of reasoning as the items of `reasoning_details` that carry its signature: signed text is one item, a signed summary is
+ * followed by what it sums up, and hidden reasoning is its signature alone.
+ *
+ * @param id the piece's name, which distinguishes the details of one piece from those of the next; `null` where the details are not read again.
+ */
+export function reasoningDetails(
+  { text, summary }: { readonly text: string; readonly summary: boolean },
+  signature: string | null,
+  id: string | null,
+): readonly JsonObject[] {
+  const named = id === null ? {} : { id };
+  if (signature === null)
+    return summary
+      ? [{ type: "reasoning.summary", summary: text, ...named }]
+      : [{ type: "reasoning.text", text, ...named }];
+  const encrypted: JsonObject = { type: "reasoning.encrypted", data: signature, ...named };
+  if (text === "") return [encrypted];
+  return summary
+    ? [{ type: "reasoning.summary", summary: text, ...named }, encrypted]
+    : [{ type: "reasoning.text", text, signature, ...named }];
+}
+
+/** The name of a message's piece of reasoning, by its number. */
+export function pieceName(number: number): string {
+  return `reasoning_${number}`;
+}
+
+export function isPieceName(value: JsonValue | undefined): boolean {
+  return typeof value === "string" && /^reasoning_\d+$/.test(value);
+}
+
+/**
+ * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and
+ * `reasoning_details` its signed form. A signature with our tag says which family can read it; one without belongs to
+ * the very provider that gave it, which only a relay can reach again.
+ */
+const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
+type Kind = (typeof KINDS)[number];
+
+const DETAIL_MEMBERS: Readonly<Record<Kind, ReadonlySet<string>>> = {
+  "reasoning.text": new Set(["type", "text", "signature", "index", "id"]),
+  "reasoning.encrypted": new Set(["type", "data", "index", "id"]),
+  "reasoning.summary": new Set(["type", "summary", "index", "id"]),
+};
+
+/** The members that hold a signature, and the empty string where neither does. */
+function signatureMember(kind: Kind): "signature" | "data" | null {
+  if (kind === "reasoning.text") return "signature";
+  return kind === "reasoning.encrypted" ? "data" : null;
+}
+
+export function noteReasoningHistory(message: JsonObject, path: string, reading: RequestReading): void {
+  for (const name of ["reasoning_content", "reasoning"]) {
+    const text = message[name];
+    if (text !== undefined && text !== null && typeof text !== "string") reading.use("native_chat", `${path}.${name}`);
+  }
+  const details = message["reasoning_details"];
+  if (details === undefined || details === null) return;
+  const member = `${path}.reasoning_details`;
+  if (!Array.isArray(details)) {
+    reading.use("native_chat", member);
+    return;
+  }
+  for (const detail of details) {
+    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+    if (
+      !isJsonObject(detail) ||
+      kind === null ||
+      reading.unknownIn(detail, DETAIL_MEMBERS[kind]) !== null ||
+      !isText(detail, kind)
+    ) {
+      reading.use("native_chat", member);
+    }
+  }
+}
+
+function kindOf(detail: JsonObject): Kind | null {
+  return KINDS.find((kind) => kind === detail["type"]) ?? null;
+}
+
+/** Whether what the detail says is text, or not there. */
+function isText(detail: JsonObject, kind: Kind): boolean {
+  // Encrypted reasoning is nothing without its data.
+  if (kind === "reasoning.encrypted") return isSaid(detail["data"]);
+  const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
+  const { signature = null } = detail;
+  return typeof said === "string" && (kind !== "reasoning.text" || signature === null || isSaid(signature));
+}
+
+function isSaid(value: JsonValue | undefined): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+/**
+ * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that is the provider's own. `isWhole` is false
+ * where a text beside the details says something else than they do, which no other protocol can carry.
+ */
+export function readReasoningHistory(message: JsonObject): {
+  readonly parts: readonly ReasoningPart[];
+  readonly isWhole: boolean;
+} {
+  const { reasoning_content, reasoning, reasoning_details } = message;
+  const texts = [reasoning_content, reasoning].filter((text) => typeof text === "string" && text !== "");
+  const details = Array.isArray(reasoning_details) ? reasoning_details : [];
+  const parts = partsOf(details);
+  if (parts.length === 0) {
+    const [text] = texts;
+    return {
+      parts:
+        typeof text === "string" ? [{ kind: "reasoning", text, summary: false, signature: null, family: null }] : [],
+      isWhole: texts.every((other) => other === text),
+    };
+  }
+  const said = parts.map(({ text }) => text).join("");
+  return { parts, isWhole: texts.every((text) => text === said) };
+}
+
+function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
+  const parts: ReasoningPart[] = [];
+  /** Name of the piece that the last detail is of; details without a name are distinguished by their order alone. */
+  let last: JsonValue | undefined;
+  for (const detail of details) {
+    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+    if (!isJsonObject(detail) || kind === null) continue;
+    const member = signatureMember(kind);
+    const raw = member === null ? null : detail[member];
+    const signed = typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
+    const previous = parts.at(-1);
+    const name = detail["id"] ?? null;
+    const isSame = name === last;
+    last = name;
+    // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
+    if (kind === "reasoning.encrypted" && isSame && previous?.summary === true && previous.signature === null) {
+      parts[parts.length - 1] = { ...previous, ...signed };
+      continue;
+    }
+    const text = kind === "reasoning.summary" ? detail["summary"] : detail["text"];
+    parts.push({
+      kind: "reasoning",
+      text: typeof text === "string" ? text : "",
+      summary: kind === "reasoning.summary",
+      ...signed,
+    });
+  }
+  return parts;
+}

@@ -1,0 +1,228 @@
+import { type RequestEdits, emulatesSchema } from "../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import { FEATURES, type Feature } from "../canon/generate/feature.ts";
+import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
+import type { InferenceRequest, RequestShape } from "../canon/request.ts";
+import type { UnknownFields, EndpointRow, RouteRow } from "../canon/table.ts";
+import { saysNothing, shownName, type FieldRegistry, RequestReading } from "./fields.ts";
+import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
+import type { Turn } from "../canon/generate/message.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import { type SchemaEmulation, emulateSchema } from "./emulate-schema.ts";
+
+/** How a surface makes canon of its own bodies. */
+export interface CanonReader {
+  /** The feature of what only this protocol has. */
+  readonly native: Feature;
+  readonly registry: FieldRegistry;
+  /** The walk that `parse` made, with the checks that only a translation needs. */
+  readonly read: (body: JsonObject, reading: RequestReading) => Omit<GenerateRequest, "hints">;
+  readonly hints: (body: JsonObject, reading: RequestReading) => Hints;
+}
+
+/**
+ * A parsed request in canon, or the 400 that names the member which canon does not hold. What only the protocol itself has was noted when the body
+ * was parsed (`native`); such a body is refused.
+ */
+export function canonicalRequest(
+  { native, registry, read, hints }: CanonReader,
+  request: InferenceRequest,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): CanonicalRequest | ServiceError {
+  const refused = nativeMember(request, native);
+  if (refused !== null) return refused;
+  const reading = new RequestReading(true);
+  const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
+  const made = read(body, reading);
+  const maxOutputTokens = made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
+  const canon = { ...made, maxOutputTokens, hints: hints(body, reading) };
+  if (reading.refusal !== null) return reading.refusal;
+  return { request: canon, stripped, dropped: [...reading.dropped].toSorted() };
+}
+
+/** A body without what no endpoint of another protocol gets. */
+interface KeptMembers {
+  readonly body: JsonObject;
+  /** Registered names of members that were taken out; `unknown_field` for all others. */
+  readonly stripped: readonly string[];
+}
+
+/**
+ * Takes out members that identify the user, those that a policy takes out, and unknown ones on a route that strips them. Other unknown members are
+ * refused by name: a route that forwards them cannot forward them to another protocol.
+ */
+function keptMembers(
+  registry: FieldRegistry,
+  body: JsonObject,
+  mode: UnknownFields,
+  edits: RequestEdits,
+  reading: RequestReading,
+): KeptMembers {
+  const stripFields: readonly string[] = edits.stripFields;
+  const kept: Record<string, JsonObject[string]> = { ...body };
+  const stripped: string[] = [];
+  for (const name in registry) {
+    if (registry[name]?.class !== "identity" && !stripFields.includes(name)) continue;
+    if (isAbsent(body, name)) continue;
+    stripped.push(name);
+    kept[name] = null;
+  }
+  for (const name of Object.keys(body)) {
+    if (Object.hasOwn(registry, name) || isAbsent(body, name)) continue;
+    if (saysNothing(body[name])) reading.dropped.add("empty_member_dropped");
+    else if (mode !== "strip") reading.refuse(untranslatable(shownName(name), mode));
+    else if (!stripped.includes("unknown_field")) stripped.push("unknown_field");
+  }
+  return { body: kept, stripped };
+}
+
+function isAbsent(body: JsonObject, name: string): boolean {
+  return !Object.hasOwn(body, name) || body[name] === null || body[name] === undefined;
+}
+
+/**
+ * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or `null`. A decision sends no such request to an endpoint
+ * of another protocol.
+ */
+function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
+  const path = paths.get(feature);
+  if (path === undefined) return null;
+  const sentence = `${path} uses ${FEATURES[feature]}, and the request would go to an endpoint of another one`;
+  return invalidRequest("feature_not_supported", sentence, path);
+}
+
+/** The 400 for a member that canon does not hold. */
+export function untranslatable(path: string, mode: UnknownFields): ServiceError {
+  const sentence =
+    mode === "forward"
+      ? `${path} cannot be forwarded: an endpoint that may get the request speaks another protocol`
+      : `${path} cannot be translated for an endpoint of another protocol that may get the request`;
+  return invalidRequest("unknown_field", sentence, path);
+}
+
+/** The smaller of the limit that the caller set and the one that a policy sets, tokens; `null` where there is neither. */
+function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits): number | null {
+  return limit === null || cap === null ? (limit ?? cap) : Math.min(limit, cap);
+}
+
+/** A request in the protocol of one endpoint, not yet sent. */
+export interface PreparedTranslation {
+  /** The request of the endpoint, in canon. */
+  readonly sent: GenerateRequest;
+  readonly formatted: FormattedRequest;
+  /** `null` unless a response schema is requested as a tool. */
+  readonly emulation: SchemaEmulation | null;
+  /** Calls beyond the first are left out of answers. */
+  readonly keepsFirstCall: boolean;
+  readonly stripped: readonly string[];
+  readonly dropped: readonly DroppedField[];
+}
+
+/** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
+export function prepareTranslation(
+  canonical: CanonicalRequest,
+  route: RouteRow,
+  shape: RequestShape,
+  target: Target,
+  upstream: Upstream,
+): PreparedTranslation | ServiceError {
+  const emulation = emulatesSchema(route, shape, target.endpoint)
+    ? emulateSchema(canonical.request, target.endpoint)
+    : null;
+  const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
+  const formatted = upstream.format(sent, target);
+  if ("code" in formatted) return formatted;
+  const dropped = [...canonical.dropped, ...formatted.dropped];
+  if (emulation !== null) dropped.push("schema_emulated");
+  if (keepsFirstCall) dropped.push("single_call_unspoken");
+  return { sent, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
+}
+
+/** What a choice that names a tool of the request requires of an endpoint: where there is no other tool, it is the demand to call one. */
+export function namedToolFeature(tools: JsonValue | undefined): Feature {
+  return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
+}
+
+/** What switching parallel calls off requires of an endpoint: with one tool, calls beyond the first can be left out of an answer. */
+export function singleCallFeature(tools: JsonValue | undefined): Feature {
+  return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
+}
+
+function isOne(tools: JsonValue | undefined): boolean {
+  return Array.isArray(tools) && tools.length === 1;
+}
+
+/** A request in the values that an endpoint supports, and whether its answers may hold more calls than were requested. */
+interface OneToolRequest {
+  readonly request: GenerateRequest;
+  readonly keepsFirstCall: boolean;
+}
+
+/** Replaces values that the endpoint does not have by values that mean the same with one tool. */
+export function forOneTool(request: GenerateRequest, { features }: Pick<EndpointRow, "features">): OneToolRequest {
+  const { tools, toolChoice, parallelToolCalls } = request;
+  if (tools.length !== 1) return { request, keepsFirstCall: false };
+  const keepsFirstCall = parallelToolCalls === false && !features.includes("parallel_tool_calls_off");
+  const isUnnamed = toolChoice?.mode === "named" && !features.includes("tool_choice_named");
+  if (!keepsFirstCall && !isUnnamed) return { request, keepsFirstCall };
+  return {
+    request: {
+      ...request,
+      ...(keepsFirstCall && { parallelToolCalls: null }),
+      ...(isUnnamed && { toolChoice: { mode: "required" } }),
+    },
+    keepsFirstCall,
+  };
+}
+
+/** What no protocol's rules for ids of calls allow. */
+const FOREIGN = /[^a-zA-Z0-9_-]/g;
+
+/** Characters kept free for a number at the end of a made id, its underscore included; no request has ten million calls. */
+const ROOM = 8;
+
+/** Ids of tool calls on their way to a protocol that does not take every id. What is rewritten is so everywhere in the request. */
+export class CallIds {
+  /** Old id → the one that is sent. */
+  readonly #sent = new Map<string, string>();
+
+  /**
+   * @param turns all turns in which the calls and their results stand.
+   * @param plain matches the whole of an id that the protocol takes.
+   * @param longest characters that an id may have.
+   */
+  constructor(turns: readonly Turn[], plain: RegExp, longest = Infinity) {
+    const ids = new Set(turns.flatMap(idsOf));
+    const used = new Set([...ids].filter((id) => plain.test(id)));
+    // Numbers go on where the last one of the same beginning was found, or many ids alike would look at each other's again and again.
+    const numbers = new Map<string, number>();
+    for (const id of ids) {
+      if (plain.test(id)) continue;
+      let sent = `call_${id.replaceAll(FOREIGN, "_")}`.slice(0, longest);
+      const beginning = sent.slice(0, longest - ROOM);
+      for (let number = numbers.get(beginning) ?? 2; used.has(sent); number += 1) {
+        sent = `${beginning}_${number}`;
+        numbers.set(beginning, number + 1);
+      }
+      used.add(sent);
+      this.#sent.set(id, sent);
+    }
+  }
+
+  /** Whether any id had to change. */
+  get rewritten(): boolean {
+    return this.#sent.size > 0;
+  }
+
+  sent(id: string): string {
+    return this.#sent.get(id) ?? id;
+  }
+}
+
+function idsOf(turn: Turn): readonly string[] {
+  if (turn.role === "tool") return turn.results.map(({ callId }) => callId);
+  if (turn.role !== "assistant") return [];
+  return turn.content.flatMap((part) => (part.kind === "tool_call" ? [part.id] : []));
+}
