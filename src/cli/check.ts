@@ -6,7 +6,7 @@ import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration 
 import { finding } from "../policy/codes.ts";
 import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/parse.ts";
-import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
+import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { type readArguments, readValue, textFlags, ENVIRONMENT_HELP, readEnvironment } from "./terminal/arguments.ts";

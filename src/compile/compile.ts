@@ -6,8 +6,7 @@ import { type CompiledPolicies, compilePolicies } from "../policy/compile-polici
 import type { CompiledPolicy } from "../policy/compiled.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { compileTable } from "./compile-table.ts";
-import { type ConfigurationFiles, furtherSources } from "./load.ts";
-import { policyDirectory } from "./policy-directory.ts";
+import { type ConfigurationFiles, furtherSources, policyDirectory } from "./load.ts";
 import { DIALECTS } from "../dialects/table.ts";
 import { type ComparedValue, inputValues, shownParts, valuesOf } from "../policy/contract/comparisons.ts";
 import { declaredInputSchema } from "../policy/input-schema.ts";

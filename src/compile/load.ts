@@ -1,13 +1,12 @@
 import { basename, dirname, posix } from "node:path";
 import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
-import type { FurtherSources } from "./files/read-tree.ts";
+import type { FurtherSources } from "./read-tree.ts";
 import { Findings } from "./findings/findings.ts";
-import { findFurther } from "./files/further-files.ts";
-import { policyDirectory } from "./policy-directory.ts";
-import { readDocument } from "./authored/document.ts";
-import { normaliseText } from "./authored/text.ts";
-import { nodeAt } from "./authored/tree.ts";
+import { findFurther, treeOf } from "./includes.ts";
+import { nodeAt, textOf } from "./authored/tree.ts";
+import { POLICY_DIRECTORY } from "./authored/schema-policies.ts";
+import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";
 
 /** What one compilation reads. */
 export interface ConfigurationFiles {
@@ -187,13 +186,27 @@ function keySetFiles(texts: readonly string[]): readonly string[] {
     // Most configurations name none, and parsing takes time.
     .filter((text) => text.includes("jwks_file"))
     .flatMap((text) => {
-      const tree = readDocument(normaliseText(text), new Findings(""));
+      const tree = treeOf(text);
       const issuers = tree === null ? null : nodeAt(tree, ["workload_identity", "issuers"]);
       if (issuers?.kind !== "map") return [];
       return [...issuers.members.values()].flatMap(({ node }) => {
-        const file = nodeAt(node, ["jwks_file"]);
-        return file?.kind === "scalar" && typeof file.value === "string" ? [posix.normalize(file.value)] : [];
+        const file = textOf(nodeAt(node, ["jwks_file"]));
+        return file === null ? [] : [posix.normalize(file)];
       });
     });
   return [...new Set(found)].toSorted();
+}
+
+/**
+ * The policy folder of a routes.yaml, relative to it, as far as the text can be followed: policies are compiled even
+ * where the table has errors. The compiler reports what cannot be followed.
+ */
+export function policyDirectory(text: string): { readonly directory: string; readonly declared: boolean } {
+  const tree = treeOf(text);
+  const value = tree === null ? null : textOf(nodeAt(tree, ["policies", "dir"]));
+  // The schema refuses other paths, but this runs before it: a path that leads out of the folder must not be read.
+  if (value === null || !new RegExp(POLICY_DIRECTORY, "u").test(value)) {
+    return { directory: DEFAULT_POLICY_DIRECTORY, declared: false };
+  }
+  return { directory: value, declared: true };
 }

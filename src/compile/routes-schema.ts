@@ -5,13 +5,13 @@ import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/retention.ts";
 import { auth } from "./authored/schema-auth.ts";
-import { INCLUDE } from "./files/includes.ts";
+import { INCLUDE } from "./includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { consoleSection } from "./authored/schema-console.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { workloadIdentity } from "./authored/schema-workloads.ts";
-import { PRESET_NAMES } from "./presets/presets.ts";
+import { PRESET_NAMES } from "./presets.ts";
 import { withExamples } from "./schema-examples.ts";
 import { list, object, range, rows, type Schema, text } from "./authored/schema.ts";
 

@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { directoryTree } from "../compile/file-tree.ts";
-import { expandInclude, includeEntries, overlayName } from "../compile/files/includes.ts";
-import { policyDirectory } from "../compile/policy-directory.ts";
+import { expandInclude, includeEntries, overlayName } from "../compile/includes.ts";
+import { policyDirectory } from "../compile/load.ts";
 
 /** How often the files are looked at, milliseconds. */
 const INTERVAL = 500;

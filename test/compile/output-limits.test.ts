@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compileTable } from "../../src/compile/compile-table.ts";
-import { PRESETS } from "../../src/compile/presets/presets.ts";
+import { PRESETS } from "../../src/compile/presets.ts";
 
 /** Models that answer 400 to `max_tokens` in chat completions, by the vendor's own names. */
 const REFUSING = /^(?:gpt-5|o\d)/;

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
-import { PLACEHOLDERS } from "../../src/compile/presets/expand.ts";
-import { PRESETS } from "../../src/compile/presets/presets.ts";
+import { PLACEHOLDERS } from "../../src/compile/checks/providers.ts";
+import { PRESETS } from "../../src/compile/presets.ts";
 import { readSections } from "../policy/documents/document.ts";
 
 /** The provider rows of docs/providers.md, by id. */

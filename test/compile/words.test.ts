@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/literal-secrets.ts";
-import { compareAreas, areaOf } from "../../src/compile/checks/region-areas.ts";
-import { hostEvidence, modelIdEvidence } from "../../src/compile/checks/region-evidence.ts";
+import { compareAreas, areaOf, hostEvidence, modelIdEvidence } from "../../src/compile/checks/regions.ts";
 import { milliseconds } from "../../src/compile/normalised/durations.ts";
 import { editDistance } from "../../src/canon/nearest-name.ts";
 import { suggest } from "../../src/compile/findings/suggest.ts";

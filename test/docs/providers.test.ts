@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
-import { PRESETS } from "../../src/compile/presets/presets.ts";
+import { PRESETS } from "../../src/compile/presets.ts";
 import type { Target } from "../../src/dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
 import { readSections, readText, type Section } from "../policy/documents/document.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow, RoutingTable } from "../../src/canon/table.ts";
-import { endpointFeatures } from "../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../src/compile/resolve/endpoints.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { mockForTest } from "../mock/start.ts";
 import { startRouter, tableOver, type Router } from "../support/router.ts";

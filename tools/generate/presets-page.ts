@@ -1,4 +1,4 @@
-import { PRESETS } from "../../src/compile/presets/presets.ts";
+import { PRESETS } from "../../src/compile/presets.ts";
 
 /** `docs/presets.md`: every preset, from `presets.json`. */
 export function presetsPage(): string {
@@ -19,7 +19,7 @@ export function presetsPage(): string {
   );
   return `# Presets
 
-Written by \`npm run generate\` from \`src/compile/presets/presets.json\`; do not edit.
+Written by \`npm run generate\` from \`src/compile/presets.json\`; do not edit.
 
 A row of \`providers\` with \`preset: openai\` gets \`dialect\`, \`base_url\`, \`auth\` and \`flags\` from here.
 

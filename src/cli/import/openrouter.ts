@@ -4,7 +4,7 @@ import type { ImportedConfiguration } from "./configuration/imported-configurati
 import { asName } from "./configuration/names.ts";
 import { providerLocation } from "./configuration/provider-location.ts";
 import { perMillion } from "./configuration/rows.ts";
-import { presetOf } from "../../compile/presets/presets.ts";
+import { presetOf } from "../../compile/presets.ts";
 import { Fields, type Item, type Spot } from "./fields.ts";
 import { modelLines, type ImportedText, parseImported } from "./read-source.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, posix, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { PRESET_NAMES } from "../../compile/presets/presets.ts";
+import { PRESET_NAMES } from "../../compile/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
 import { listItems, readWorkspaceName } from "../terminal/arguments.ts";
 import { asTyped, shownPath } from "../terminal/as-typed.ts";

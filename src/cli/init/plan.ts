@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
-import { type Preset, PRESET_NAMES, presetOf } from "../../compile/presets/presets.ts";
+import { type Preset, PRESET_NAMES, presetOf } from "../../compile/presets.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
 /** The answers of the user. */

@@ -30,7 +30,7 @@ import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
-import { environmentsOf } from "../../compile/files/includes.ts";
+import { environmentsOf } from "../../compile/includes.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */

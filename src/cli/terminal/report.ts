@@ -1,6 +1,6 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
-import type { ResolvedPreset } from "../../compile/presets/resolved.ts";
+import type { ResolvedPreset } from "../../compile/presets.ts";
 import { printable, jsonText, amountOf } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";

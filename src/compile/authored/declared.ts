@@ -1,4 +1,4 @@
-import type { ConfigNode } from "./tree.ts";
+import { type ConfigNode, nodeAt, textOf } from "./tree.ts";
 
 /** Every name that the file declares, rows that the schema refused included: a reference to a broken row is not a second mistake. */
 export interface Declared {
@@ -14,25 +14,20 @@ export interface Declared {
 
 /** Reads the names off the tree before anything has been taken out of it. */
 export function declaredNames(tree: ConfigNode): Declared {
-  const groups = member(tree, "regions");
+  const groups = nodeAt(tree, ["regions"]);
   const regions = groups?.kind === "map" ? [...groups.members.values()].flatMap(({ node }) => texts(node)) : [];
-  const endpoints = member(tree, "endpoints");
-  const ids = endpoints?.kind === "list" ? endpoints.items.flatMap((item) => texts(member(item, "id"))) : [];
-  const vocabulary = member(tree, "vocabulary");
+  const endpoints = nodeAt(tree, ["endpoints"]);
+  const ids = endpoints?.kind === "list" ? endpoints.items.flatMap((item) => texts(nodeAt(item, ["id"]))) : [];
   return {
-    providers: keys(member(tree, "providers")),
-    models: keys(member(tree, "models")),
+    providers: keys(nodeAt(tree, ["providers"])),
+    models: keys(nodeAt(tree, ["models"])),
     endpoints: new Set(ids),
-    routes: keys(member(tree, "routes")),
+    routes: keys(nodeAt(tree, ["routes"])),
     regions: new Set(regions),
     regionGroups: keys(groups),
-    workspaces: keys(member(tree, "workspaces")),
-    labels: new Set(vocabulary === null ? [] : texts(member(vocabulary, "labels"))),
+    workspaces: keys(nodeAt(tree, ["workspaces"])),
+    labels: new Set(texts(nodeAt(tree, ["vocabulary", "labels"]))),
   };
-}
-
-function member(node: ConfigNode, name: string): ConfigNode | null {
-  return node.kind === "map" ? (node.members.get(name)?.node ?? null) : null;
 }
 
 function keys(node: ConfigNode | null): ReadonlySet<string> {
@@ -41,5 +36,6 @@ function keys(node: ConfigNode | null): ReadonlySet<string> {
 
 function texts(node: ConfigNode | null): readonly string[] {
   if (node?.kind === "list") return node.items.flatMap(texts);
-  return node?.kind === "scalar" && typeof node.value === "string" ? [node.value] : [];
+  const text = textOf(node);
+  return text === null ? [] : [text];
 }

@@ -280,3 +280,8 @@ function scalarValue(value: unknown): null | boolean | number | string {
     return Number.isFinite(Number(value)) ? Number(value) : String(value);
   return null;
 }
+
+/** The same text with line feeds only and without a byte order mark, so that neither can show in a result. */
+export function normaliseText(text: string): string {
+  return text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
+}

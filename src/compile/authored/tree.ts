@@ -60,6 +60,11 @@ export function nodeAt(root: ConfigNode, path: Path): ConfigNode | null {
   return node;
 }
 
+/** The text of a scalar; `null` for anything else. */
+export function textOf(node: ConfigNode | null): string | null {
+  return node?.kind === "scalar" && typeof node.value === "string" ? node.value : null;
+}
+
 /** Where the value at a path stands, or the nearest value around it that exists. */
 export function valuePosition(root: ConfigNode, path: Path): Position {
   let node = root;

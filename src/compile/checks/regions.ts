@@ -2,8 +2,6 @@ import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { CompileContext } from "../compile-context.ts";
-import { compareAreas, type Area, areaOf } from "./region-areas.ts";
-import { type Evidence, hostEvidence, modelIdEvidence } from "./region-evidence.ts";
 
 /** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
 export function checkRegions(context: CompileContext, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
@@ -74,4 +72,145 @@ function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>
     const location = regions.includes(region) ? areaOf(group) : null;
     return location === null ? [] : [location];
   });
+}
+
+/**
+ * Forms of hosts, paths and model ids that show where requests are processed. `region` is the name inside the
+ * form. Forms without it say so outright: `worldwide` may process anywhere, `open` leaves it to the customer's account.
+ * Where each form is documented: the providers' own pages on data residency, inference profiles and regional endpoints.
+ */
+const HOSTS: readonly Form[] = [
+  { form: /^(?<region>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
+  { form: /^api\.openai\.com$/, reveals: "open" },
+  {
+    form: /^bedrock(?:-runtime|-agent-runtime|-mantle)?(?:-fips)?\.(?<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
+  },
+  { form: /^(?<region>[a-z]+-[a-z]+\d+|us|eu)-aiplatform\.googleapis\.com$/ },
+  { form: /^aiplatform\.(?<region>us|eu)\.rep\.googleapis\.com$/ },
+  { form: /^aiplatform\.googleapis\.com$/, reveals: "worldwide" },
+  { form: /^(?<region>eu|us)\.openrouter\.ai$/ },
+];
+
+const MODEL_IDS: readonly Form[] = [
+  { form: /^global\.[a-z0-9-]+\./, reveals: "worldwide" },
+  { form: /^(?<region>us-gov|us|eu|apac|jp|au|ca|uk)\.[a-z0-9-]+\./ },
+  { form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/global\./, reveals: "worldwide" },
+  {
+    form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/(?<region>us-gov|us|eu|apac|jp|au|ca|uk)\./,
+  },
+  { form: /^arn:aws[a-z-]*:bedrock:(?<region>[a-z0-9-]+):/ },
+  { form: /^projects\/[^/]+\/locations\/(?<region>[a-z0-9-]+)\// },
+];
+
+interface Form {
+  readonly form: RegExp;
+  readonly reveals?: "worldwide" | "open";
+}
+
+/** What a host or model id shows. */
+export interface Evidence {
+  readonly location: Area;
+  /** The region as the host or id names it. */
+  readonly shown: string;
+  /** Whether the provider's account settings, which the files do not show, could still pin the region. */
+  readonly open: boolean;
+}
+
+/** `null` where the host shows nothing. */
+export function hostEvidence(host: string): Evidence | null {
+  return match(HOSTS, host.toLowerCase());
+}
+
+/** `null` where the provider's name for the model shows nothing. */
+export function modelIdEvidence(upstreamModel: string): Evidence | null {
+  return match(MODEL_IDS, upstreamModel.toLowerCase());
+}
+
+function match(forms: readonly Form[], text: string): Evidence | null {
+  for (const { form, reveals } of forms) {
+    const found = form.exec(text);
+    if (found === null) continue;
+    if (reveals !== undefined) return { location: [], shown: "the whole world", open: reveals === "open" };
+    const name = found.groups?.["region"] ?? "";
+    const location = areaOf(name);
+    if (location !== null) return { location, shown: `\`${name}\``, open: false };
+  }
+  return null;
+}
+
+/**
+ * Areas as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in `eu`. The empty path
+ * is the whole world. Two names of one area in different spellings (`europe-west4`, `eu-west`) share their beginning.
+ */
+type Area = readonly string[];
+
+/** First parts of region names, and the area that each lies in. */
+const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
+  ["global", []],
+  ["us", ["us"]],
+  ["usgov", ["us", "usgov"]],
+  ["northamerica", ["northamerica"]],
+  ["ca", ["ca"]],
+  ["mx", ["mx"]],
+  ["sa", ["sa"]],
+  ["southamerica", ["sa"]],
+  ["eu", ["eu"]],
+  ["europe", ["eu"]],
+  ["uk", ["uk"]],
+  ["ch", ["ch"]],
+  ["ap", ["apac"]],
+  ["apac", ["apac"]],
+  ["asia", ["apac"]],
+  ["jp", ["apac", "jp"]],
+  ["in", ["apac", "in"]],
+  ["au", ["apac", "au"]],
+  ["australia", ["apac", "au"]],
+  ["me", ["me"]],
+  ["ae", ["me", "ae"]],
+  ["il", ["me", "il"]],
+  ["af", ["af"]],
+  ["africa", ["af"]],
+  ["cn", ["cn"]],
+]);
+
+/**
+ * Regions whose name claims more than their area holds. London and Zürich are not in the European Union; the others
+ * are national regions with a continent's name.
+ */
+const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
+  ["eu-west-2", ["uk"]],
+  ["europe-west2", ["uk"]],
+  ["eu-central-2", ["ch"]],
+  ["europe-west6", ["ch"]],
+  ["ap-northeast-1", ["apac", "jp", "ap-northeast-1"]],
+  ["ap-northeast-3", ["apac", "jp", "ap-northeast-3"]],
+  ["asia-northeast1", ["apac", "jp", "asia-northeast1"]],
+  ["asia-northeast2", ["apac", "jp", "asia-northeast2"]],
+  ["ap-south-1", ["apac", "in", "ap-south-1"]],
+  ["ap-south-2", ["apac", "in", "ap-south-2"]],
+  ["asia-south1", ["apac", "in", "asia-south1"]],
+  ["asia-south2", ["apac", "in", "asia-south2"]],
+  ["ap-southeast-2", ["apac", "au", "ap-southeast-2"]],
+  ["ap-southeast-4", ["apac", "au", "ap-southeast-4"]],
+]);
+
+/** The area in a region's name; `null` where the name follows no convention. */
+export function areaOf(name: string): Area | null {
+  const particular = PARTICULAR.get(name);
+  if (particular !== undefined) return particular;
+  const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(name)?.groups;
+  const areaName = (spelt?.["area"] ?? "").replace("-", "");
+  const area = AREAS.get(areaName);
+  if (spelt === undefined || area === undefined) return null;
+  const direction = spelt["direction"];
+  if (direction === undefined) return area;
+  const side = [...area, `${area.at(-1) ?? areaName}-${direction}`];
+  return spelt["number"] === undefined ? side : [...side, name];
+}
+
+/** `same`: the claim holds. `wider`: the evidence allows areas outside the claim. `elsewhere`: it contradicts it. */
+export function compareAreas(claim: Area, evidence: Area): "same" | "wider" | "elsewhere" {
+  const shared = Math.min(claim.length, evidence.length);
+  for (let index = 0; index < shared; index += 1) if (claim[index] !== evidence[index]) return "elsewhere";
+  return evidence.length < claim.length ? "wider" : "same";
 }

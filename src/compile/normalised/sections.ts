@@ -37,7 +37,7 @@ function madePerCall(
     return {
       kind: "aws_sigv4",
       service: aws.service,
-      // Empty only until `checks/signing.ts` has refused a row that neither names a region nor has a host that does.
+      // Empty only until `checks/providers.ts` has refused a row that neither names a region nor has a host that does.
       region: aws.region ?? awsHost(baseUrl)?.region ?? "",
       credentials: aws.credentials,
       profile: aws.profile ?? defaults.DEFAULT_AWS_PROFILE,

@@ -1,8 +1,7 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
-import { readDocument } from "../../compile/authored/document.ts";
+import { normaliseText, readDocument } from "../../compile/authored/document.ts";
 import { reportLiteralSecrets, quote } from "../../compile/authored/literal-secrets.ts";
 import { type Complaints, pathOf, reportShapeError } from "../../compile/authored/shape-errors.ts";
-import { normaliseText } from "../../compile/authored/text.ts";
 import { type ConfigNode, keyPosition, plainValue, type Path } from "../../compile/authored/tree.ts";
 import { type Assertions, type AssertionSide, lastMoment } from "./assertion.ts";
 import type { OfSides } from "../sample-request.ts";

@@ -1,6 +1,6 @@
 import { canonicalJson, type JsonValue } from "../../canon/json.ts";
 import { plainValue, type ConfigNode, type MapNode, type Member, type Position } from "../../compile/authored/tree.ts";
-import { readTree } from "../../compile/files/read-tree.ts";
+import { readTree } from "../../compile/read-tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
 import type { SideLocation } from "../report/location.ts";

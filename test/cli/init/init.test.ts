@@ -9,7 +9,7 @@ import { policy } from "../../../src/cli/policy/policy.ts";
 import { serve } from "../../../src/cli/serve/serve.ts";
 import { startServer } from "../../../src/server/start.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
-import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
+import { PRESET_NAMES } from "../../../src/compile/presets.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 
 const PAGES = resolve(import.meta.dirname, "../../../docs");

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { AssistantPart, ToolTurn, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";

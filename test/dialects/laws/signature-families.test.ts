@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";

@@ -2,7 +2,7 @@ import type { RequestEdits } from "../../../src/canon/decision.ts";
 import { SURFACE_DIALECT_OF } from "../../../src/canon/operation.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";

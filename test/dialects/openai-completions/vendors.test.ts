@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { editSet } from "../../../src/canon/generate/edit.ts";
-import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
+import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";

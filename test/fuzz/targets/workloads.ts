@@ -2,7 +2,7 @@ import { deepStrictEqual, ok } from "node:assert/strict";
 import fc from "fast-check";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import type { WorkloadIdentity } from "../../../src/canon/workload-identity.ts";
-import { readKeySet } from "../../../src/compile/resolve/key-set.ts";
+import { readKeySet } from "../../../src/compile/resolve/workloads.ts";
 import { WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
 import { mutatedText } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";

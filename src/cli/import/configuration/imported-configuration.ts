@@ -1,8 +1,7 @@
 import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
-import { compareAreas } from "../../../compile/checks/region-areas.ts";
-import { type Evidence, hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
+import { compareAreas, type Evidence, hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
 import type { Findings } from "../../../compile/findings/findings.ts";
-import { type Preset, presetOf } from "../../../compile/presets/presets.ts";
+import { type Preset, presetOf } from "../../../compile/presets.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
 import type { ImportReport } from "../import-report.ts";

@@ -1,7 +1,7 @@
 import { CAPABILITIES, CAPABILITY_NAMES, type Capability, isCapability } from "../../../canon/capability.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
-import { presetOf, type PresetSample } from "../../../compile/presets/presets.ts";
+import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { Spot } from "../fields.ts";
 import { embeddingModel } from "./embedding-models.ts";
 import { asName, type NameSpace } from "./names.ts";

@@ -1,6 +1,5 @@
-import { areaOf } from "../../../compile/checks/region-areas.ts";
-import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
-import type { Preset } from "../../../compile/presets/presets.ts";
+import { areaOf, hostEvidence } from "../../../compile/checks/regions.ts";
+import type { Preset } from "../../../compile/presets.ts";
 import { hostKind } from "../../../network/address.ts";
 import { asId } from "./names.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";

@@ -1,6 +1,6 @@
 import type { Spot } from "../fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { presetOf } from "../../../compile/presets/presets.ts";
+import { presetOf } from "../../../compile/presets.ts";
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
+import { hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { type Fields, isReference } from "../fields.ts";
 import type { ImportReport } from "../import-report.ts";

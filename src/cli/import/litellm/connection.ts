@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
-import { presetOf } from "../../../compile/presets/presets.ts";
+import { hostEvidence } from "../../../compile/checks/regions.ts";
+import { presetOf } from "../../../compile/presets.ts";
 import { baseUrlOf, transportOf, OWN, providerLocation, UNSTATED } from "../configuration/provider-location.ts";
 import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";

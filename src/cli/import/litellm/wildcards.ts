@@ -1,4 +1,4 @@
-import { presetOf } from "../../../compile/presets/presets.ts";
+import { presetOf } from "../../../compile/presets.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import type { Deployment, Wildcard } from "./deployments.ts";

@@ -1,4 +1,4 @@
-import { presetOf } from "../../../compile/presets/presets.ts";
+import { presetOf } from "../../../compile/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import { baseUrlOf, transportOf, providerLocation } from "../configuration/provider-location.ts";

@@ -1,14 +1,16 @@
-import type { Findings } from "../findings/findings.ts";
-import { describeSafely } from "../authored/literal-secrets.ts";
+import type { Findings } from "./findings/findings.ts";
+import { describeSafely } from "./authored/literal-secrets.ts";
 import {
   type ConfigNode,
   type ListNode,
   type MapNode,
   type Member,
   nodeAt,
+  textOf,
   type Path,
   type Position,
-} from "../authored/tree.ts";
+} from "./authored/tree.ts";
+import { suggest } from "./findings/suggest.ts";
 
 /** Sections whose rows are named by policies one level further down: several files may speak of different policies. */
 const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.promotion"]);
@@ -44,13 +46,13 @@ export function mergePart(main: MapNode, part: ConfigNode, mainFile: string, fin
 }
 
 /** `version` may stand in an included file or an overlay, for readers; it has to be the same. */
-export function checkVersion({ node }: Member, findings: Findings): void {
+function checkVersion({ node }: Member, findings: Findings): void {
   if (node.kind === "scalar" && node.value === 1) return;
   findings.add("VERSION_UNSUPPORTED", node.at, "`version` must be 1", "write `version: 1`, or leave it out here");
 }
 
 /** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
-export function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
+function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
   if (path.join(".") !== "policies.dir") return true;
   findings.add("SECTION_MISPLACED", member.keyAt, "policies.dir is allowed in routes.yaml only", "move it there");
   return false;
@@ -97,9 +99,8 @@ function mergeRows(own: ListNode, more: ListNode, merging: Merging): void {
 }
 
 /** The id of a row of `endpoints`; `null` where it has none. */
-export function idOf(item: ConfigNode): string | null {
-  const id = nodeAt(item, ["id"]);
-  return id?.kind === "scalar" && typeof id.value === "string" ? id.value : null;
+function idOf(item: ConfigNode): string | null {
+  return textOf(nodeAt(item, ["id"]));
 }
 
 function reportTwice(path: Path, first: Position, second: Position, { mainFile, findings }: Merging): void {
@@ -120,4 +121,87 @@ function reportTwice(path: Path, first: Position, second: Position, { mainFile, 
 /** A mapping of its own, so that a merge changes no tree but the one that is merged into. */
 function emptyMap(at: Position): MapNode {
   return { kind: "map", at, members: new Map(), lost: new Set() };
+}
+
+/**
+ * Lays an overlay over the tree. Mappings merge key by key; any other value replaces the one that is there; `null` removes a key,
+ * which has to be there. `endpoints` is a mapping by id in an overlay, since one row of a list could not be named.
+ *
+ * @param main is changed.
+ */
+export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findings): void {
+  if (overlay.kind !== "map") {
+    findings.add(
+      "WRONG_TYPE",
+      overlay.at,
+      "an overlay must be a mapping of sections",
+      "begin it with `providers:`, `routes:` or another section",
+    );
+    return;
+  }
+  for (const [name, member] of overlay.members) {
+    const own = main.members.get(name)?.node;
+    if (name === "version") checkVersion(member, findings);
+    else if (name === "include") {
+      findings.add("INCLUDE_NESTED", member.keyAt, "an overlay cannot include files", "name them all in routes.yaml");
+    } else if (name === "endpoints" && own?.kind === "list") overlayEndpoints(own, member, findings);
+    else overlayMember(main, name, member, [name], findings);
+  }
+}
+
+function overlayMember(into: MapNode, name: string, member: Member, path: Path, findings: Findings): void {
+  if (!isAllowedHere(path, member, findings)) return;
+  const own = into.members.get(name);
+  const { node } = member;
+  if (isNull(node)) {
+    if (own === undefined) reportNothing(path, member, [...into.members.keys()], findings);
+    else into.members.delete(name);
+  } else if (own?.node.kind === "map" && node.kind === "map") {
+    for (const [key, inner] of node.members) overlayMember(own.node, key, inner, [...path, key], findings);
+  } else into.members.set(name, member);
+}
+
+function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): void {
+  if (node.kind !== "map") {
+    findings.add(
+      "WRONG_TYPE",
+      node.at,
+      "endpoints must be a mapping by id in an overlay",
+      "write `endpoints: { ID: { price: … } }`",
+    );
+    return;
+  }
+  for (const [id, member] of node.members) {
+    const index = own.items.findIndex((item) => idOf(item) === id);
+    const item = own.items[index];
+    if (isNull(member.node)) {
+      if (item !== undefined) own.items.splice(index, 1);
+      else {
+        const ids = own.items.flatMap((one) => idOf(one) ?? []);
+        reportNothing(["endpoints", id], member, ids, findings);
+      }
+    } else if (member.node.kind !== "map") {
+      findings.add("WRONG_TYPE", member.node.at, `${describeSafely(["endpoints", id])} must be a mapping, or null`, "");
+    } else if (item?.kind === "map") {
+      for (const [key, inner] of member.node.members) overlayMember(item, key, inner, ["endpoints", id, key], findings);
+    } else {
+      const named: ConfigNode = { kind: "scalar", at: member.keyAt, value: id };
+      const members = new Map([...member.node.members, ["id", { keyAt: member.keyAt, node: named }] as const]);
+      own.items.push({ ...member.node, members });
+    }
+  }
+}
+
+function reportNothing(path: Path, { keyAt }: Member, known: readonly string[], findings: Findings): void {
+  const hint = suggest(String(path.at(-1)), known);
+  findings.add(
+    "OVERLAY_REMOVES_NOTHING",
+    keyAt,
+    `${describeSafely(path)} does not exist, so null removes nothing`,
+    hint,
+  );
+}
+
+function isNull(node: ConfigNode): boolean {
+  return node.kind === "scalar" && node.value === null;
 }

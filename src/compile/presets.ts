@@ -1,11 +1,88 @@
-import type { JsonValue } from "../../canon/json.ts";
-import type { Findings } from "../findings/findings.ts";
-import { suggest } from "../findings/suggest.ts";
-import { describeSafely, quote } from "../authored/literal-secrets.ts";
-import { type ConfigNode, type MapNode, type Member, nodeAt, type Path, type Position } from "../authored/tree.ts";
-import { type Preset, presetOf } from "./presets.ts";
-import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { CompileContext } from "../compile-context.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
+import rows from "./presets.json" with { type: "json" };
+import type { RoutingTable } from "../canon/table.ts";
+import type { Findings } from "./findings/findings.ts";
+import { suggest } from "./findings/suggest.ts";
+import { describeSafely, quote } from "./authored/literal-secrets.ts";
+import {
+  type ConfigNode,
+  type MapNode,
+  type Member,
+  nodeAt,
+  type Path,
+  type Position,
+  textOf,
+} from "./authored/tree.ts";
+
+/** A model that a preset's provider serves, as `signalbox init` writes it. */
+export interface PresetSample {
+  readonly model: string;
+  /** The row under `models`. */
+  readonly row: JsonObject;
+  /** The provider's name of the model. */
+  readonly upstream_model?: string;
+  /** The same by area, where the name says the region of processing; the endpoint's region is then the area. */
+  readonly profiles?: Readonly<Record<string, string>>;
+  readonly batch?: JsonObject;
+}
+
+/** What is known of a provider's interface: one row of `presets.json`. */
+export interface Preset {
+  readonly title: string;
+  /** Base URL by region; absent where the host carries a name of the account, and `base_url` has to be written. */
+  readonly regions?: Readonly<Record<string, string>>;
+  /** Such a host, with the names to replace in capitals. */
+  readonly address?: string;
+  /** The region that such an address shows, or that the page's row declares. */
+  readonly region?: string;
+  /** Keys of a provider row that do not depend on the region. */
+  readonly provider: JsonObject;
+  readonly sample: PresetSample;
+  /** The provider row of docs/providers.md that says the same, and what is not verified. */
+  readonly row: string;
+  /** Where address and facts come from. */
+  readonly source: string;
+  /** Year and month. */
+  readonly checked: string;
+}
+
+/** By name. `docs/presets.md` lists them. */
+export const PRESETS: Readonly<Record<string, Preset>> = rows;
+
+/** Sorted. */
+export const PRESET_NAMES: readonly string[] = Object.keys(PRESETS).toSorted();
+
+/** `undefined` for an unknown name. */
+export function presetOf(name: string): Preset | undefined {
+  return Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+}
+
+/** What a preset came to in one row of `providers`, with the row's own keys over it. */
+export interface ResolvedPreset {
+  readonly provider: string;
+  readonly preset: string;
+  readonly dialect: string;
+  readonly base_url: string;
+  readonly region: string;
+  readonly flags: readonly string[];
+}
+
+/** By provider id. */
+export function resolvedPresets(
+  { providers }: RoutingTable,
+  presets: ReadonlyMap<string, string>,
+): readonly ResolvedPreset[] {
+  return Object.values(providers).flatMap(({ id, dialect, baseUrl, region, flags }) => {
+    const preset = presets.get(id);
+    return preset === undefined ? [] : [{ provider: id, preset, dialect, base_url: baseUrl, region, flags }];
+  });
+}
+
+/** One line. */
+export function formatPreset({ provider, preset, dialect, base_url, flags }: ResolvedPreset): string {
+  const deviations = flags.length === 0 ? "" : `, flags ${flags.join(" ")}`;
+  return `${provider}: preset ${preset}, ${dialect} at ${base_url}${deviations}\n`;
+}
 
 /** What a preset may give a row; where it cannot, their absence is no second mistake. */
 const GIVEN = ["dialect", "base_url", "auth"] as const;
@@ -23,8 +100,7 @@ export function expandPresets(tree: ConfigNode, findings: Findings): ReadonlyMap
   if (providers?.kind !== "map") return used;
   for (const [id, member] of providers.members) {
     if (member.node.kind !== "map") continue;
-    const named = nodeAt(member.node, ["preset"]);
-    const name = named === null ? null : textOf(named);
+    const name = textOf(nodeAt(member.node, ["preset"]));
     if (name !== null && presetOf(name) !== undefined) used.set(id, name);
     const row = expandRow(member.node, ["providers", id], findings);
     if (row !== member.node) providers.members.set(id, { ...member, node: row });
@@ -71,7 +147,7 @@ function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, find
     return null;
   }
   const requested = row.members.get("preset_region") ?? row.members.get("region");
-  const region = requested === undefined ? null : textOf(requested.node);
+  const region = textOf(requested?.node ?? null);
   const url = region !== null && Object.hasOwn(regions, region) ? regions[region] : undefined;
   if (url !== undefined) return url;
   // A row without a region lacks a required key, which the schema says.
@@ -84,10 +160,6 @@ function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, find
 
 function withLost(row: MapNode, names: readonly string[]): MapNode {
   return names.length === 0 ? row : { ...row, lost: new Set([...row.lost, ...names]) };
-}
-
-function textOf(node: ConfigNode): string | null {
-  return node.kind === "scalar" && typeof node.value === "string" ? node.value : null;
 }
 
 function memberOf(value: JsonValue, at: Position): Member {
@@ -106,32 +178,4 @@ function nodeOf(value: JsonValue, at: Position): ConfigNode {
     return { kind: "map", at, members, lost: new Set() };
   }
   return { kind: "scalar", at, value };
-}
-
-/**
- * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the right one. In capitals no provider has such a
- * name: hosts are written small, and of the others (project, account, deployment) none may or would be one of these names alone.
- */
-export const PLACEHOLDERS = ["RESOURCE", "PROJECT", "ACCOUNT", "WORKSPACE", "DEPLOYMENT", "EMBED_DEPLOYMENT"] as const;
-
-const IN_ADDRESS = new RegExp(`[/.](${PLACEHOLDERS.join("|")})(?=[/.:]|$)`);
-const ALONE = new RegExp(`^(${PLACEHOLDERS.join("|")})$`);
-
-/** Rows that were written from a preset and are not finished: everything compiles, and every call would fail. */
-export function checkPlaceholders(
-  { normalised, report }: CompileContext,
-  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
-): void {
-  for (const { id, baseUrl } of normalised.providers.values()) {
-    const placeholder = IN_ADDRESS.exec(baseUrl)?.[1];
-    if (placeholder === undefined) continue;
-    const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(placeholder)}`;
-    report.value("PLACEHOLDER_LEFT", ["providers", id, "base_url"], message, "replace it with your own name");
-  }
-  for (const [id, { row, index }] of endpoints) {
-    if (!ALONE.test(row.upstreamModel)) continue;
-    const message = `the upstream_model of endpoint ${quote(id)} is still the placeholder ${quote(row.upstreamModel)}`;
-    const hint = "write the name under which the provider serves the model to you";
-    report.value("PLACEHOLDER_LEFT", ["endpoints", index, "upstream_model"], message, hint);
-  }
 }

@@ -1,12 +1,10 @@
-import type { Source } from "../../canon/diagnostic.ts";
-import type { Findings } from "../findings/findings.ts";
-import { readDocument } from "../authored/document.ts";
-import { reportLiteralSecrets } from "../authored/literal-secrets.ts";
-import { expandPresets } from "../presets/expand.ts";
-import { mergeOverlay } from "./merge-overlay.ts";
-import { mergePart } from "./merge-parts.ts";
-import { normaliseText } from "../authored/text.ts";
-import type { ConfigNode } from "../authored/tree.ts";
+import type { Source } from "../canon/diagnostic.ts";
+import type { Findings } from "./findings/findings.ts";
+import { readDocument, normaliseText } from "./authored/document.ts";
+import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
+import { expandPresets } from "./presets.ts";
+import { mergeOverlay, mergePart } from "./merge.ts";
+import type { ConfigNode } from "./authored/tree.ts";
 
 /** The files beside routes.yaml that say something of the table. */
 export interface FurtherSources {
