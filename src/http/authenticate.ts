@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { ServiceError } from "../canon/error.ts";
 import type { Scope } from "../canon/scope.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { allowReading } from "./cross-origin.ts";
@@ -53,14 +53,14 @@ function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders,
       verified.code === "expired_api_key"
         ? "The service key has expired; request a new one from the team that issued it."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
-    const error = serviceError(401, "authentication", verified.code, sentence);
+    const error = codedError(verified.code, sentence);
     return { error, identity: runtime.recognise?.(token) ?? null };
   }
   const { identity } = verified;
   if (isFromPage(headers)) return { error: keyFromPage(), identity };
   if (!scopes.some((scope) => identity.scopes.has(scope))) {
     const sentence = `The service key lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
-    return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
+    return { error: codedError("insufficient_scope", sentence), identity };
   }
   return { error: null, identity };
 }
@@ -74,9 +74,7 @@ function isFromPage(headers: IncomingHttpHeaders): boolean {
 }
 
 function keyFromPage(): ServiceError {
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "service_key_in_browser",
     "The request comes from a web page (Origin, Sec-Fetch-Mode: cors) and has a service key, which every visitor of the page can read. Revoke the key, and let your backend exchange a new one for a token for the page: POST /v1/credentials/exchange.",
   );
@@ -104,7 +102,7 @@ function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string 
 }
 
 function unauthenticated(message: string): ServiceError {
-  return serviceError(401, "authentication", "invalid_api_key", message);
+  return codedError("invalid_api_key", message);
 }
 
 /**
@@ -131,7 +129,7 @@ async function admitToken(
 ): Promise<Admitted> {
   const verified = await tokens.verify(text, Date.now());
   if (!verified.ok) {
-    const error = serviceError(401, "authentication", "invalid_api_key", "The token is not valid; get a new one.");
+    const error = codedError("invalid_api_key", "The token is not valid; get a new one.");
     return { error, identity: verified.identity ?? null };
   }
   const { identity } = verified;
@@ -146,14 +144,14 @@ function refusalOf(
   operation: Operation | null,
 ): ServiceError | null {
   if (!mayComeFrom(identity, headers.origin))
-    return refused("The token is bound to another origin.", "origin_not_allowed");
+    return codedError("origin_not_allowed", "The token is bound to another origin.");
   if (!scopes.some((scope) => identity.scopes.has(scope)))
-    return refused(
-      `The token lacks the scope ${scopes.join(" or ")}; the backend requests it in \`scope\` when it exchanges its key.`,
+    return codedError(
       "insufficient_scope",
+      `The token lacks the scope ${scopes.join(" or ")}; the backend requests it in \`scope\` when it exchanges its key.`,
     );
   if (operation === null) return null;
-  if (!mayDo(identity, operation)) return refused(`The token is not for ${operation}.`, "insufficient_scope");
+  if (!mayDo(identity, operation)) return codedError("insufficient_scope", `The token is not for ${operation}.`);
   const reached = tokens.reached(identity);
   return reached === null ? null : exhausted(reached);
 }
@@ -174,8 +172,4 @@ function exhausted(reached: "requests" | "tokens"): ServiceError {
     "budget_exhausted",
     `The token has used all ${reached === "requests" ? "requests" : "tokens"} that it may use; get a new one.`,
   );
-}
-
-function refused(sentence: string, code: string): ServiceError {
-  return serviceError(403, "insufficient_scope", code, sentence);
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { randomBytes } from "node:crypto";
-import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import type { Socket } from "node:net";
 
 /** Longest path with its query, characters. */
@@ -36,10 +37,10 @@ export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: Inco
   // RFC 9112 §3.2: a request target has no fragment.
   if (url.includes("#")) return invalidRequest("malformed_url", "The URL has a fragment (#); leave it out.");
   if (url.length > LONGEST_URL) {
-    return serviceError(414, "too_large", "url_too_long", `The URL is longer than ${LONGEST_URL} characters.`);
+    return codedError("url_too_long", `The URL is longer than ${LONGEST_URL} characters.`);
   }
   if (rawHeaders.length > 2 * MOST_HEADERS) {
-    return serviceError(431, "too_large", "too_many_headers", `The request has more than ${MOST_HEADERS} headers.`);
+    return codedError("too_many_headers", `The request has more than ${MOST_HEADERS} headers.`);
   }
   return null;
 }

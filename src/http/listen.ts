@@ -4,7 +4,7 @@ import { serve } from "h3";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/concurrency-limiter.ts";
-import { serviceError, type ServiceError } from "../canon/error.ts";
+import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { OPENAI_FAMILY } from "../dialects/openai-chat/family.ts";
 import type { App } from "./server.ts";
@@ -208,12 +208,7 @@ function answerUnparsed(server: Server, newRequestId: () => string, answers: Ope
   });
   server.on("checkExpectation", (incoming: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId();
-    const error = serviceError(
-      417,
-      "invalid_request",
-      "unsupported_expectation",
-      "Leave the Expect header out, or send Expect: 100-continue.",
-    );
+    const error = codedError("unsupported_expectation", "Leave the Expect header out, or send Expect: 100-continue.");
     sendError(
       response,
       printerAt(incoming.url ?? "/"),
@@ -233,13 +228,13 @@ function isTlsFailure(error: Error): boolean {
 function describe(error: Error): ServiceError {
   switch (Reflect.get(error, "code")) {
     case "HPE_HEADER_OVERFLOW":
-      return serviceError(431, "too_large", "headers_too_large", "The request's headers are too large.");
+      return codedError("headers_too_large", "The request's headers are too large.");
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return serviceError(413, "too_large", "request_too_large", "The body's chunk extensions are too large.");
+      return codedError("request_too_large", "The body's chunk extensions are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return codedError("header_timeout", "The request's headers did not arrive in time.");
     default:
-      return serviceError(400, "invalid_request", "malformed_request", "The bytes received are not an HTTP request.");
+      return codedError("malformed_request", "The bytes received are not an HTTP request.");
   }
 }
 

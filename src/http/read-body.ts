@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json.ts";
@@ -107,9 +107,7 @@ function readForm(bytes: Uint8Array): Body | ServiceError {
 function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, acceptsForm: boolean): ServiceError | null {
   const type = request.headers["content-type"] ?? "";
   if (!(acceptsForm && isFormType(request)) && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
-    return serviceError(
-      415,
-      "invalid_request",
+    return codedError(
       "unsupported_media_type",
       acceptsForm
         ? "Send Content-Type: application/json, or application/x-www-form-urlencoded."
@@ -118,7 +116,7 @@ function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, accepts
   }
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
-    return serviceError(415, "invalid_request", "unsupported_encoding", "Send the body without Content-Encoding.");
+    return codedError("unsupported_encoding", "Send the body without Content-Encoding.");
   }
   return announced(request) > limits.bodyBytes ? tooLarge(limits) : null;
 }
@@ -129,9 +127,7 @@ function announced({ headers }: IncomingMessage): number {
 }
 
 function tooLarge(limits: ServerLimits): ServiceError {
-  return serviceError(
-    413,
-    "too_large",
+  return codedError(
     "request_too_large",
     `The body is larger than ${limits.bodyBytes} bytes, which is the limit of this server.`,
   );

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type H3Event, type HTTPError } from "h3";
-import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import { codedError } from "../canon/errors/coded-error.ts";
 import { isWithToken } from "./authenticate.ts";
 import { allowReading, answerPreflight, varyHeaders, varyHeadersOf } from "./cross-origin.ts";
 import { controlHandler, type ServedControl } from "./control/handle.ts";
@@ -213,7 +214,7 @@ function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
 
 function unknownPath(near: string | null): ServiceError {
   const fix = near === null ? "" : ` Did you mean ${near}?`;
-  return serviceError(404, "not_found", "unknown_path", `No such path and method.${fix} GET /openapi.json lists them.`);
+  return codedError("unknown_path", `No such path and method.${fix} GET /openapi.json lists them.`);
 }
 
 function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
@@ -224,12 +225,7 @@ function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
         path,
       );
     const error = stored
-      ? serviceError(
-          404,
-          "not_found",
-          "not_supported",
-          "The router stores no objects, so this path does not exist here.",
-        )
+      ? codedError("not_supported", "The router stores no objects, so this path does not exist here.")
       : unknownPath(nearestPath(incoming.method ?? "", path, served));
     answerError(runtime, incoming, response, error);
     return Promise.resolve();

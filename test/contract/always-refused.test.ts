@@ -3,6 +3,8 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
+import { bodyOf } from "../../src/http/control/control-call.ts";
+import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { requestFaults } from "./contract.ts";
@@ -17,7 +19,10 @@ function refusalOf(id: string, body: JsonObject): { readonly code: string; reado
     const request = endpoint.surface.parse(body, 100, NO_HEADERS);
     return "code" in request ? request : endpoint.surface.refuseUnknown(body, "reject");
   }
-  const read = id === "createKey" ? readNewKey(body, "w", "k", 0) : readRotation(body, "k", 0);
+  const read =
+    id === "createKey"
+      ? readNewKey(bodyOf<typeof CREATE_KEY_SCHEMA>({ body: { value: body, bytes: 0 } }), "w", "k", 0)
+      : readRotation(body, "k", 0);
   return "code" in read ? read : null;
 }
 

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { bodyOf } from "../../src/http/control/control-call.ts";
+import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
@@ -17,7 +19,8 @@ function isRead(endpoint: (typeof ENDPOINTS)[number], body: JsonValue): boolean 
     const request = endpoint.surface.parse(body, 100, NO_HEADERS);
     return !("code" in request) && endpoint.surface.refuseUnknown(body, "reject") === null;
   }
-  if (endpoint.id === "createKey") return !("code" in readNewKey(body, "w", "k", 0));
+  if (endpoint.id === "createKey")
+    return !("code" in readNewKey(bodyOf<typeof CREATE_KEY_SCHEMA>({ body: { value: body, bytes: 0 } }), "w", "k", 0));
   return endpoint.id !== "rotateKey" || !("code" in readRotation(body, "k", 0));
 }
 

@@ -56,7 +56,7 @@ export const LONGEST_WAIT = 60_000;
 export function codedError(
   code: AnswerCode,
   message: string,
-  more: Partial<Pick<ServiceError, "code" | "mayPass" | "retryAfter" | "facts">> = {},
+  more: Partial<Pick<ServiceError, "code" | "param" | "mayPass" | "retryAfter" | "facts">> = {},
 ): ServiceError {
   const row = ERROR_ANSWERS.get(code);
   if (row === undefined) throw new Error(`no answer for the code ${code}`);
@@ -67,7 +67,7 @@ export function codedError(
     kind: row.kind,
     code: more.code ?? code,
     message,
-    param: null,
+    param: more.param ?? null,
     denial: null,
     mayPass,
     retryAfter: mayPass ? retryAfter : null,

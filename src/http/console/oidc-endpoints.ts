@@ -1,12 +1,12 @@
 import { codedError } from "../../canon/errors/coded-error.ts";
-import { serviceError, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { ConsoleSettings, OidcSettings } from "../../canon/console.ts";
 import type { Person, SignInCheck, SignInFault } from "../../canon/credentials/session.ts";
 import { isJsonObject, parseJson } from "../../canon/json.ts";
 import type { Recorder } from "../recorder.ts";
-import { sessionCookie, readCookie, readSessionCookie } from "./session-cookie.ts";
-import type { SessionCall } from "./session-endpoints.ts";
-import { orStoreError, isSecure, personSeats, timesOf } from "./signed-in.ts";
+import { readCookie } from "./session-cookie.ts";
+import { beginSession, type SessionCall } from "./session-endpoints.ts";
+import { isSecure, personSeats, timesOf } from "./signed-in.ts";
 
 /** A redirect with cookies, or the text of a page that says why there is none. */
 type SignInAnswer =
@@ -45,20 +45,13 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const named = new Set(settings.roles.map(({ group }) => group));
   const person: Person = { ...found, groups: found.groups.filter((group) => named.has(group)) };
   const now = Date.now();
-  const times = timesOf(snapshot);
-  const seats = personSeats(snapshot, person, now + times.absolute);
+  const seats = personSeats(snapshot, person, now + timesOf(snapshot).absolute);
   if (seats === null) return refuse(noRole(settings, found));
   const unrecorded = await recorder.answered(snapshot, seats[0].identity);
   if (unrecorded !== null) return { error: unrecorded };
-  const earlier = readSessionCookie(incoming.headers, secure);
-  const started = await orStoreError(async () => {
-    if (earlier !== null) await console.sessions.end(earlier);
-    return console.sessions.start(person, now, times);
-  });
+  const started = await beginSession(call, person, now);
   if ("code" in started) return { error: started };
-  const { value, record } = started;
-  const cookie = sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000));
-  return { location: "/console/", cookies: [cookie, checkCookie("", secure, 0)] };
+  return { location: "/console/", cookies: [started.cookie, checkCookie("", secure, 0)] };
 }
 
 interface Configured extends ConsoleSettings {
@@ -98,7 +91,7 @@ function readCheck(cookie: string | null): SignInCheck | null {
 
 function notConfigured(): ServiceError {
   const message = "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
-  return serviceError(404, "not_found", "unknown_path", message);
+  return codedError("unknown_path", message);
 }
 
 function faultError({ fault }: SignInFault): ServiceError {
@@ -115,16 +108,14 @@ function faultError({ fault }: SignInFault): ServiceError {
 }
 
 function signInFailed(sentence: string): ServiceError {
-  return serviceError(403, "insufficient_scope", "sign_in_failed", `${sentence} Start again at /console/.`);
+  return codedError("sign_in_failed", `${sentence} Start again at /console/.`);
 }
 
 function noRole({ roles, oidc }: Configured, { groups }: Person): ServiceError {
   const wanted = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
   const found =
     groups.length === 0 ? `the claim ${oidc.groupsClaim} lists no groups` : "none of your groups has a role";
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "no_role",
     `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${wanted}.`,
   );

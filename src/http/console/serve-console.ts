@@ -7,7 +7,7 @@ import { internalError, printerAt, sendError, sendJson, sendText } from "../send
 import type { BundleFile } from "./bundle.ts";
 import type { Console } from "./console-port.ts";
 import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";
-import { endSession, showSession, startSession, type SessionAnswer, type SessionCall } from "./session-endpoints.ts";
+import { endSession, showSession, startSession, type SessionCall } from "./session-endpoints.ts";
 
 /**
  * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing that is not its own file, and is in no other page's frame.
@@ -41,12 +41,13 @@ export async function serveConsole(
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = [...commonHeaders(requestId, clientRequestId, []), ...PAGE_HEADERS];
+  const visit = { runtime, console, incoming, response, common: [...common, ...NOT_STORED], requestId };
   if (pathname === "/console/session" || pathname === "/console/session/end") {
-    await answerSession(runtime, console, incoming, response, [...common, ...NOT_STORED], requestId);
+    await answerSession(visit);
   } else if (pathname.startsWith("/console/oidc/")) {
-    await answerSignIn({ runtime, console, incoming, response, common: [...common, ...NOT_STORED], requestId });
+    await answerSignIn(visit);
   } else if (pathname === "/") {
-    sendText(response, 302, "", [...common, ...NOT_STORED, "location", "/console/"], "text/plain");
+    sendText(response, 302, "", [...visit.common, "location", "/console/"], "text/plain");
   } else {
     await sendFile(console, incoming, response, pathname, common);
   }
@@ -83,34 +84,6 @@ function sendBytes(
   response.end(body);
 }
 
-async function answerSession(
-  runtime: Runtime,
-  console: Console,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  common: readonly string[],
-  requestId: string,
-): Promise<void> {
-  const { snapshot, done } = runtime.snapshots.take();
-  const call: SessionCall = { runtime, console, snapshot, incoming };
-  const isSignIn = incoming.method === "POST" && !isEnd(incoming);
-  const recorder = isSignIn ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
-  try {
-    const answer = recorder === null ? await answerRead(call) : await startSession(call, recorder);
-    if (answer === "aborted") return;
-    if ("code" in answer) return sendError(response, printerAt("/console"), answer, requestId, common);
-    const cookie = answer.cookie === undefined ? [] : ["set-cookie", answer.cookie];
-    sendJson(response, 200, answer.json, [...common, ...cookie]);
-  } catch {
-    const error = internalError();
-    recorder?.crashed(snapshot, error);
-    sendError(response, printerAt("/console"), error, requestId, common);
-  } finally {
-    recorder?.close();
-    done();
-  }
-}
-
 interface Visit {
   readonly runtime: Runtime;
   readonly console: Console;
@@ -120,33 +93,57 @@ interface Visit {
   readonly requestId: string;
 }
 
-/** The browser is on its way: who reads the answer is a person, so it is a sentence. */
-async function answerSignIn({ runtime, console, incoming, response, common, requestId }: Visit): Promise<void> {
+/** @param isRecorded the request signs somebody in. @param fail sends an error. */
+async function answerVisit(
+  { runtime, console, incoming, requestId }: Visit,
+  isRecorded: boolean,
+  answer: (call: SessionCall, recorder: Recorder | null) => Promise<void>,
+  fail: (error: ServiceError) => void,
+): Promise<void> {
   const { snapshot, done } = runtime.snapshots.take();
-  const call: SessionCall = { runtime, console, snapshot, incoming };
-  const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
-  const recorder = isReturn ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
-  const say = ({ status, message, code }: ServiceError): void =>
-    sendText(response, status, `${message}\n\n${code}, request id ${requestId}\n`, common, "text/plain; charset=utf-8");
+  const recorder = isRecorded ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
   try {
-    const answer = recorder === null ? await startSignIn(call) : await finishSignIn(call, recorder);
-    if ("error" in answer) return say(answer.error);
-    const cookies = answer.cookies.flatMap((cookie) => ["set-cookie", cookie]);
-    sendText(response, 302, "", [...common, ...cookies, "location", answer.location], "text/plain");
+    await answer({ runtime, console, snapshot, incoming }, recorder);
   } catch {
     const error = internalError();
     recorder?.crashed(snapshot, error);
-    say(error);
+    fail(error);
   } finally {
     recorder?.close();
     done();
   }
 }
 
-function isEnd({ url = "" }: IncomingMessage): boolean {
-  return /^\/console\/session\/end(?:\?|$)/.test(url);
+function answerSession(visit: Visit): Promise<void> {
+  const { incoming, response, common, requestId } = visit;
+  const isEnd = /^\/console\/session\/end(?:\?|$)/.test(incoming.url ?? "");
+  const isPost = incoming.method === "POST";
+  const fail = (error: ServiceError): void => sendError(response, printerAt("/console"), error, requestId, common);
+  const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
+    const answer = await (recorder !== null
+      ? startSession(call, recorder)
+      : isEnd && isPost
+        ? endSession(call)
+        : showSession(call));
+    if (answer === "aborted") return;
+    if ("code" in answer) return fail(answer);
+    const cookie = answer.cookie === undefined ? [] : ["set-cookie", answer.cookie];
+    sendJson(response, 200, answer.json, [...common, ...cookie]);
+  };
+  return answerVisit(visit, isPost && !isEnd, answerCall, fail);
 }
 
-async function answerRead(call: SessionCall): Promise<SessionAnswer> {
-  return isEnd(call.incoming) && call.incoming.method === "POST" ? endSession(call) : showSession(call);
+/** The browser is on its way: who reads the answer is a person, so it is a sentence. */
+function answerSignIn(visit: Visit): Promise<void> {
+  const { incoming, response, common, requestId } = visit;
+  const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
+  const fail = ({ status, message, code }: ServiceError): void =>
+    sendText(response, status, `${message}\n\n${code}, request id ${requestId}\n`, common, "text/plain; charset=utf-8");
+  const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
+    const answer = recorder === null ? await startSignIn(call) : await finishSignIn(call, recorder);
+    if ("error" in answer) return fail(answer.error);
+    const cookies = answer.cookies.flatMap((cookie) => ["set-cookie", cookie]);
+    sendText(response, 302, "", [...common, ...cookies, "location", answer.location], "text/plain");
+  };
+  return answerVisit(visit, isReturn, answerCall, fail);
 }

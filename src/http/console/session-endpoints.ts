@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
 import type { SessionHolder } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
@@ -33,7 +34,7 @@ export interface SessionCall {
 }
 
 /** @param cookie `set-cookie`; none where absent. */
-export type SessionAnswer = { readonly json: JsonObject; readonly cookie?: string } | ServiceError | "aborted";
+type SessionAnswer = { readonly json: JsonObject; readonly cookie?: string } | ServiceError | "aborted";
 
 /** Bytes; a key or a code is all that is sent. */
 const BODY = 4 * 1024;
@@ -49,7 +50,7 @@ export async function showSession({ runtime, console, snapshot, incoming }: Sess
 
 /** `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept. */
 export async function startSession(call: SessionCall, recorder: Recorder): Promise<SessionAnswer> {
-  const { runtime, console, snapshot, incoming } = call;
+  const { runtime, snapshot, incoming } = call;
   const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
     recorder.refuse(snapshot, identity, error);
   // A page of another site must not sign its visitors in as another person.
@@ -65,17 +66,28 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   if (seats === null) return refuse(nothingToSee(identity), identity);
   const unrecorded = await recorder.answered(snapshot, identity);
   if (unrecorded !== null) return unrecorded;
+  const started = await beginSession(call, { key: identity.keyId }, now, identity.expiresAt);
+  if ("code" in started) return started;
+  const { value, record, cookie } = started;
+  return { json: describe(runtime, snapshot, { value, session: record, seats }, seats[0]), cookie };
+}
+
+/** A session in place of the browser's earlier one, and its `set-cookie`. @param latest when it ends at the latest, milliseconds since the epoch. */
+export async function beginSession(
+  { console, snapshot, incoming }: SessionCall,
+  holder: SessionHolder,
+  now: number,
+  latest?: number,
+): Promise<{ readonly value: string; readonly record: Session; readonly cookie: string } | ServiceError> {
   const secure = isSecure(console, snapshot);
   const earlier = readSessionCookie(incoming.headers, secure);
-  const holder: SessionHolder = { key: identity.keyId };
   const started = await orStoreError(async () => {
     if (earlier !== null) await console.sessions.end(earlier);
-    return console.sessions.start(holder, now, timesOf(snapshot), identity.expiresAt);
+    return console.sessions.start(holder, now, timesOf(snapshot), latest);
   });
   if ("code" in started) return started;
   const { value, record } = started;
-  const json = describe(runtime, snapshot, { value, session: record, seats }, seats[0]);
-  return { json, cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)) };
+  return { value, record, cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)) };
 }
 
 /** `POST /console/session/end`: for every replica. */
@@ -118,13 +130,11 @@ function recognised({ recognise }: Runtime, { key }: JsonObject): Identity | nul
 }
 
 function refused(message: string): ServiceError {
-  return serviceError(401, "authentication", "invalid_api_key", message);
+  return codedError("invalid_api_key", message);
 }
 
 function nothingToSee({ scopes }: Identity): ServiceError {
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "insufficient_scope",
     `The console needs a key of a workspace that exists, with one of ${FOR_PEOPLE.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,
   );

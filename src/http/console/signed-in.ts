@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { SESSION_TIMES, type Role } from "../../canon/console.ts";
 import { personId, personText, type Person, type SessionTimes } from "../../canon/credentials/session.ts";
-import { serviceError, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -115,7 +115,7 @@ export function chosenSeat([first, ...rest]: Seats, headers: IncomingHttpHeaders
   const chosen =
     workspace === undefined ? first : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
   const message = "The session may not see the workspace that x-signalbox-workspace names.";
-  return chosen ?? serviceError(403, "insufficient_scope", "workspace_not_allowed", message);
+  return chosen ?? codedError("workspace_not_allowed", message);
 }
 
 /**
@@ -146,17 +146,15 @@ export async function admitSession(
     return { error: null, identity, covered };
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
-  return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
+  return { error: codedError("insufficient_scope", sentence), identity };
 }
 
 export function sessionEnded(): ServiceError {
-  return serviceError(401, "authentication", "session_ended", "The session has ended; sign in again.");
+  return codedError("session_ended", "The session has ended; sign in again.");
 }
 
 export function csrfFailed(): ServiceError {
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "csrf_failed",
     "The request does not come from a page of this console, or lacks the header x-signalbox-csrf of its session.",
   );

@@ -1,4 +1,4 @@
-import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../control/policies/policy-query.ts";
+import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../control/policies/policy-request.ts";
 import type { ControlEndpoint } from "./endpoint.ts";
 import {
   POLICY,

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
+import type { ValueOf } from "../../canon/json/schema.ts";
 import type { ChangeRecord } from "../../evidence/record.ts";
 import type { Body } from "../read-body.ts";
 import type { MetricsPage, Runtime } from "../runtime.ts";
@@ -39,3 +40,9 @@ export type ControlAnswer =
   | ServiceError;
 
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;
+
+/** The body, which was checked against the schema of the endpoint's row; of one that may be left out and was: `{}`. */
+export function bodyOf<Schema>({ body }: Pick<ControlCall, "body">): ValueOf<Schema> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the endpoint's row has this schema
+  return (body?.value ?? {}) as ValueOf<Schema>;
+}

@@ -1,4 +1,4 @@
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { EvidenceEntry, EvidenceFound } from "../../evidence/evidence-store.ts";
 import type { DecisionListAnswer, DecisionAnswer, DecisionLine } from "../contract/decision-schemas.ts";
@@ -80,9 +80,7 @@ function unavailable(): ServiceError {
 }
 
 function notFound(): ServiceError {
-  return serviceError(
-    404,
-    "not_found",
+  return codedError(
     "decision_not_found",
     "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are not available.",
   );

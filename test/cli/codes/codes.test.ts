@@ -57,7 +57,7 @@ function codesOfSources(): ReadonlySet<string> {
   for (const name of files) {
     const text = readFileSync(new URL(name, folder), "utf8");
     for (const [, call = "", head = ""] of text.matchAll(
-      /\b(serviceError|invalidRequest|conflict)\(((?:\s*(?:\d+|[\w.]+ \? \d+ : \d+),)?(?:\s*"[a-z_]+",){1,2})/g,
+      /\b(serviceError|invalidRequest)\(((?:\s*(?:\d+|[\w.]+ \? \d+ : \d+),)?(?:\s*"[a-z_]+",){1,2})/g,
     )) {
       const literals = [...head.matchAll(/"([a-z_]+)"/g)].map(([, literal = ""]) => literal);
       const code = call === "serviceError" ? literals[1] : literals[0];

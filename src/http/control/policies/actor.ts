@@ -1,5 +1,6 @@
 import { isPersonId } from "../../../canon/credentials/session.ts";
-import { serviceError, type ServiceError } from "../../../canon/error.ts";
+import type { ServiceError } from "../../../canon/error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
 import type { Actor } from "../../../lifecycle/records.ts";
@@ -49,9 +50,7 @@ export async function actorOf(
     id = next;
   }
   // Any key on the way, taken for the origin, would make several people of one.
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "origin_too_far",
     "The chain of keys that created this key is too long to identify its owner; create a key at the terminal (signalbox keys create).",
   );

@@ -1,5 +1,6 @@
-import { type ServiceError, invalidRequest, serviceError } from "../../../canon/error.ts";
-import { type JsonObject, canonicalJson } from "../../../canon/json.ts";
+import type { ServiceError } from "../../../canon/error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
+import { canonicalJson } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
@@ -8,26 +9,40 @@ import type { PolicyStates } from "../../../lifecycle/policy-states.ts";
 import type { Expectation, LifecycleChange, PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
 import { promotionRequirements, isJudged } from "../../../lifecycle/requirements.ts";
 import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
-import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import { bodyOf, type ControlAnswer, type ControlCall, type ControlHandler } from "../control-call.ts";
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
-import { readExpected, readReason, readReport, readRevision, readText, readWithdrawal } from "./change-request.ts";
+import {
+  readBodyRevision,
+  readExpected,
+  readIfMatch,
+  withdrawalError,
+  type ExpectedRevisions,
+} from "./policy-request.ts";
+import type { ValueOf } from "../../../canon/json/schema.ts";
+import type {
+  APPROVE_SCHEMA,
+  PROMOTE_SCHEMA,
+  RELEASE_SCHEMA,
+  ROLL_BACK_SCHEMA,
+  WITHDRAW_SCHEMA,
+} from "../../contract/policy-bodies.ts";
 import { candidateFigures, managementError, newestStates, orUnavailable, parts, viewOf } from "./policy-call.ts";
 import { faultError, noSuchPolicy, notApplied, storeUnavailable, simulationBusy } from "./policy-error.ts";
 
 /** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
 export const CHANGE_HANDLERS = {
-  approvePolicy: change(async (call, start) => {
+  approvePolicy: change<typeof APPROVE_SCHEMA>(async (call, start) => {
     const { administration, states, lifecycle, policy, by, body } = start;
-    const [digest, claimed] = [readText(body, "digest"), readReport(body)];
-    const report = claimed === null ? null : await verifiedReport(administration, policy, digest, claimed);
+    const { digest, report: claimed } = body;
+    const report = claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
     if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
     return finish(call, start, changes.approval(states, request, Date.now()), () => lifecycle.approve(request));
   }),
-  promotePolicy: change(async (call, start) => {
-    const { states, lifecycle, administration, policy, by } = start;
-    const expected = expectation(call, start, "candidate");
+  promotePolicy: change<typeof PROMOTE_SCHEMA>(async (call, start) => {
+    const { states, lifecycle, administration, policy, by, body } = start;
+    const expected = expectation(call, start, "candidate", body.expected);
     if ("code" in expected) return expected;
     const found = changes.promotable(states, { policy, expected });
     if (isFault(found)) return faultError(found);
@@ -53,42 +68,42 @@ export const CHANGE_HANDLERS = {
     const verdict = changes.promotion(found, request, figures, Date.now());
     return finish(call, start, verdict, () => lifecycle.promote(request));
   }),
-  rollBackPolicy: change(async (call, start) => {
+  rollBackPolicy: change<typeof ROLL_BACK_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
-    const expected = expectation(call, start, "enforced");
+    const expected = expectation(call, start, "enforced", body.expected);
     if ("code" in expected) return expected;
-    const toRevision = readRevision(body["to_revision"]);
+    const toRevision = readBodyRevision(body.to_revision);
     const request = {
       policy,
       expected,
       by,
       tableRevision: call.snapshot.decider.table.revision,
-      reason: readReason(body),
+      reason: body.reason ?? "other",
       ...(toRevision !== undefined && { toRevision }),
     };
     return finish(call, start, changes.rollback(states, request, Date.now()), () => lifecycle.rollBack(request));
   }),
-  withdrawPolicy: change(async (call, start) => {
+  withdrawPolicy: change<typeof WITHDRAW_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
-    const withdrawal = readWithdrawal(body);
-    if ("code" in withdrawal) return withdrawal;
-    if (withdrawal.what === "approval") {
-      const request = { policy, digest: withdrawal.digest, by };
+    const wrong = withdrawalError(body);
+    if (wrong !== null) return wrong;
+    if (body.what === "approval") {
+      const request = { policy, digest: body.digest ?? "", by };
       const verdict = changes.approvalWithdrawal(states, request, Date.now());
       return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
     }
     if (call.identity?.scopes.has("operations:manage") !== true) return approvalsOnly();
-    const expected = expectation(call, start, "candidate");
+    const expected = expectation(call, start, "candidate", body.expected);
     if ("code" in expected) return expected;
     const request = { policy, expected, by };
     const verdict = changes.candidateWithdrawal(states, request, Date.now());
     return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
   }),
-  releasePolicy: change(async (call, start) => {
+  releasePolicy: change<typeof RELEASE_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
-    const expected = expectation(call, start, null);
+    const expected = expectation(call, start, null, {});
     if ("code" in expected) return expected;
-    const request = { policy, digest: readText(body, "digest"), expected, by };
+    const request = { policy, digest: body.digest, expected, by };
     return finish(call, start, changes.release(states, request, Date.now()), () => lifecycle.release(request));
   }),
 } as const satisfies Record<string, ControlHandler>;
@@ -96,20 +111,20 @@ export const CHANGE_HANDLERS = {
 /** Who may approve may take that back, and nothing else. */
 function approvalsOnly(): ServiceError {
   const message = "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.";
-  return serviceError(403, "insufficient_scope", "insufficient_scope", message);
+  return codedError("insufficient_scope", message);
 }
 
-interface Start {
+interface Start<Body = unknown> {
   readonly administration: PolicyAdministration;
   readonly lifecycle: PolicyLifecycle;
   readonly states: PolicyStates;
   readonly policy: string;
   readonly by: Actor;
-  readonly body: JsonObject;
+  readonly body: Body;
 }
 
 /** The caller, its permission, and the policy of the call. */
-async function begin(call: ControlCall): Promise<Start | ServiceError> {
+async function begin(call: ControlCall): Promise<Omit<Start, "body"> | ServiceError> {
   const found = parts(call);
   if ("code" in found) return found;
   const { identity, administration } = found;
@@ -123,22 +138,25 @@ async function begin(call: ControlCall): Promise<Start | ServiceError> {
   const by = await actorOf(identity, call.requestId, call.runtime.keys);
   if ("code" in by) return by;
   const { lifecycle } = administration;
-  return { administration, lifecycle, states, policy, by, body: call.body?.value ?? {} };
+  return { administration, lifecycle, states, policy, by };
 }
 
-/** A handler that changes the policy which the path names. */
-function change(answer: (call: ControlCall, start: Start) => Promise<ControlAnswer>): ControlHandler {
+/** A handler that changes the policy which the path names. @typeParam Schema of its row's body. */
+function change<Schema>(
+  answer: (call: ControlCall, start: Start<ValueOf<Schema>>) => Promise<ControlAnswer>,
+): ControlHandler {
   return async (call) => {
     const start = await begin(call);
-    return "code" in start ? start : answer(call, start);
+    return "code" in start ? start : answer(call, { ...start, body: bodyOf<Schema>(call) });
   };
 }
 
 /** What the caller has looked at: the header's entity tag and the body's revisions. @param slot which the change is about; `null`: none. */
 function expectation(
   call: ControlCall,
-  { states, policy, body }: Start,
+  { states, policy }: Pick<Start, "states" | "policy">,
   slot: "candidate" | "enforced" | null,
+  revisions: ExpectedRevisions | undefined,
 ): Expectation | ServiceError {
   const status = states.policies.get(policy);
   if (status === undefined) return noSuchPolicy();
@@ -149,7 +167,7 @@ function expectation(
   if (etag === present && slot !== null && status[slot] === null) {
     return faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
   }
-  return { etag, ...readExpected(body) };
+  return { etag, ...readExpected(revisions) };
 }
 
 /**
@@ -212,6 +230,8 @@ function uncounted(): Error {
   return new Error("policies: figures of a removal were requested");
 }
 
+type ClaimedReport = NonNullable<ValueOf<typeof APPROVE_SCHEMA>["report"]>;
+
 /**
  * An approver's report with the server's own finding about it. Only a report that this server makes itself, byte for byte, is verified: any caller can write
  * one that says that everything passed.
@@ -220,59 +240,20 @@ async function verifiedReport(
   { simulate }: Pick<PolicyAdministration, "simulate">,
   policy: string,
   digest: string,
-  claimed: ReportReference,
+  { sha256, table_revision: tableRevision, complete, assertions }: ClaimedReport,
 ): Promise<ReportReference | ServiceError> {
+  const claimed = { sha256, tableRevision, complete, assertions };
   const made = await simulate(policy, digest);
   if (made === "busy") return simulationBusy();
   if (made === "unavailable") return storeUnavailable();
   if (typeof made === "string") return { ...claimed, verification: { result: "not_computed" } };
-  const { sha256, tableRevision, complete, assertions, enforced } = made;
-  const isSame = canonicalJson({ ...claimed }) === canonicalJson({ sha256, tableRevision, complete, assertions });
-  return { ...claimed, verification: isSame ? { result: "verified", enforced } : { result: "differs" } };
-}
-
-/** One entity tag of RFC 9110 §8.8.3, with `W/` where it is weak. */
-const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/;
-
-/** More than any page shows. */
-const MOST_TAGS = 16;
-
-/**
- * The strong entity tag of `If-Match` to act on: the present one where the header names it, otherwise one that does not fit.
- *
- * @param present the policy's tag now. @param header node joins several headers of the name with commas, as RFC 9110 §5.3 has it.
- */
-export function readIfMatch(header: string | undefined, present: string): string | ServiceError {
-  if (header === undefined || header.trim() === "" || header.trim() === "*") {
-    return serviceError(
-      428,
-      "precondition",
-      "precondition_required",
-      "Send If-Match with the ETag of GET /v1/policies/{id}; * is not accepted, because it does not identify a state.",
-      { param: "If-Match" },
-    );
-  }
-  const tags = readTags(header);
-  if (tags === null) {
-    const message = 'If-Match must be an entity tag with its quotation marks, such as "0123abcd"';
-    return invalidRequest("invalid_value", message, "If-Match");
-  }
-  // Strong comparison: a weak tag fits nothing.
-  return tags.find((tag) => tag === present) ?? tags[0] ?? "";
-}
-
-/** `null` where the text is no list of entity tags. */
-function readTags(header: string): readonly string[] | null {
-  const tags: string[] = [];
-  let rest = header.trim();
-  while (tags.length < MOST_TAGS) {
-    const [tag] = TAG.exec(rest) ?? [];
-    if (tag === undefined) return null;
-    tags.push(tag);
-    rest = rest.slice(tag.length).trimStart();
-    if (rest === "") return tags;
-    if (!rest.startsWith(",")) return null;
-    rest = rest.slice(1).trimStart();
-  }
-  return null;
+  const isSame =
+    canonicalJson(claimed) ===
+    canonicalJson({
+      sha256: made.sha256,
+      tableRevision: made.tableRevision,
+      complete: made.complete,
+      assertions: made.assertions,
+    });
+  return { ...claimed, verification: isSame ? { result: "verified", enforced: made.enforced } : { result: "differs" } };
 }

@@ -1,5 +1,5 @@
 import { formatRevision } from "../../../canon/policy.ts";
-import { serviceError, type ServiceError } from "../../../canon/error.ts";
+import type { ServiceError } from "../../../canon/error.ts";
 import { codedError, type AnswerCode } from "../../../canon/errors/coded-error.ts";
 import type { LifecycleFault } from "../../../lifecycle/fault.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
@@ -19,9 +19,7 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "unknown_content":
       return noSuchContent();
     case "changed":
-      return serviceError(
-        412,
-        "precondition",
+      return codedError(
         "precondition_failed",
         "The policy has changed since you read it. Read it again (GET /v1/policies/{id}) before you decide.",
         {
@@ -35,27 +33,27 @@ export function faultError(fault: LifecycleFault): ServiceError {
         },
       );
     case "no_candidate":
-      return conflict("no_candidate", "The policy has no candidate to promote.");
+      return codedError("no_candidate", "The policy has no candidate to promote.");
     case "held":
-      return conflict(
+      return codedError(
         "held",
         `Revision r${fault.revision} was rolled back and is held; release it first (POST /v1/policies/{id}/releases), or change the policy's files.`,
       );
     case "requirements":
-      return conflict(missingCode(fault.missing), describeMissing(fault.missing), {
-        missing: fault.missing.map(missingJson),
+      return codedError(missingCode(fault.missing), describeMissing(fault.missing), {
+        facts: { missing: fault.missing.map(missingJson) },
       });
     case "nothing_to_roll_back_to":
-      return conflict(
+      return codedError(
         "nothing_to_roll_back_to",
         "Nothing is enforced, or the requested revision was not enforced before the present one; GET /v1/policies/{id}/transitions lists the enforced revisions. If initial_mode enforced the content when it was first seen, there is no earlier one: promote a change or the removal of the policy.",
       );
     case "not_held":
-      return conflict("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
+      return codedError("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
     case "not_approved":
-      return conflict("not_approved", "You have not approved this content, so there is no approval to withdraw.");
+      return codedError("not_approved", "You have not approved this content, so there is no approval to withdraw.");
     case "no_bytes":
-      return conflict(
+      return codedError(
         "content_not_kept",
         `The bytes of revision r${fault.revision} are not stored or cannot be loaded; restore the policy's files instead.`,
       );
@@ -68,12 +66,12 @@ export function faultError(fault: LifecycleFault): ServiceError {
 
 export function noSuchPolicy(): ServiceError {
   const message = "There is no policy with this id; GET /v1/policies lists them.";
-  return serviceError(404, "not_found", "policy_not_found", message);
+  return codedError("policy_not_found", message);
 }
 
 export function noSuchContent(): ServiceError {
   const message = "The policy has no content with this digest, or it is no longer stored.";
-  return serviceError(404, "not_found", "content_not_found", message, { param: "digest" });
+  return codedError("content_not_found", message, { param: "digest" });
 }
 
 /** Why the server has no simulation of a promotion. */
@@ -86,14 +84,17 @@ export function simulationError(fault: PromotionSimulationFault): ServiceError {
     case "unknown_content":
       return noSuchContent();
     case "no_change":
-      return conflict("nothing_to_simulate", "The content is enforced already, so promoting it would change nothing.");
+      return codedError(
+        "nothing_to_simulate",
+        "The content is enforced already, so promoting it would change nothing.",
+      );
     case "assertions_invalid":
-      return conflict(
+      return codedError(
         "assertions_invalid",
         "The assertions file of this server has errors; correct it (signalbox check lists them) and let the server read its files again.",
       );
     case "too_large":
-      return conflict(
+      return codedError(
         "simulation_too_large",
         "The simulation needs more than a minute or 1 GiB on this server. Let the policies read fewer members of requests, or do not require a report.",
       );
@@ -124,18 +125,12 @@ export function notApplied(): ServiceError {
 
 /** @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name the caller's workspace. */
 export function notManagedHere(isManaged: boolean): ServiceError {
-  return serviceError(
-    403,
-    "insufficient_scope",
+  return codedError(
     "not_managed_here",
     isManaged
       ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml); use a key of one of them, or have your workspace added there."
       : "There are several workspaces, and routes.yaml does not name those that manage policies; set policies.managed_by.",
   );
-}
-
-function conflict(code: AnswerCode, message: string, facts?: ServiceError["facts"]): ServiceError {
-  return codedError(code, message, facts === undefined ? {} : { facts });
 }
 
 /** The first of the order speaks for several. */

@@ -21,7 +21,7 @@ import {
   managementError,
 } from "./policy-call.ts";
 import { readCount } from "../query.ts";
-import { readDigest, readRevision, readTransitionsPage } from "./policy-query.ts";
+import { readDigest, readRevision, readTransitionsPage } from "./policy-request.ts";
 import { stateOf, describeRules } from "./policy-view.ts";
 import { shadowReader } from "../../../governance/shadow-report.ts";
 import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";

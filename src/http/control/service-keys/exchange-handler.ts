@@ -1,5 +1,5 @@
 import type { TokenRequest } from "../../../canon/credentials/narrowing.ts";
-import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
@@ -19,12 +19,7 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
     throw new Error("exchange: a call without an identity, a body or tokens");
   }
   if ((identity.narrowed ?? null) !== null) {
-    return serviceError(
-      403,
-      "insufficient_scope",
-      "insufficient_scope",
-      "A token cannot be exchanged; send the service key.",
-    );
+    return codedError("insufficient_scope", "A token cannot be exchanged; send the service key.");
   }
   const isWorkload = ruleOfCaller(identity.keyId) !== null;
   const { subject_token: subject, subject_token_type: type } = body.value;
@@ -110,12 +105,7 @@ function faultError(fault: ExchangeFault): ServiceError {
     case "too_large":
       return invalidRequest("invalid_value", "routes: too many for one token; request fewer", "routes");
     case "not_granted":
-      return serviceError(
-        400,
-        "insufficient_scope",
-        "exchange_not_granted",
-        "The key may not be exchanged; make one with an exchange grant.",
-      );
+      return codedError("exchange_not_granted", "The key may not be exchanged; make one with an exchange grant.");
     case "unavailable":
       return codedError("store_unavailable", "The public key of new tokens cannot be published now. Try again later.");
   }
@@ -145,9 +135,7 @@ export async function admitWorkload(
   const { workloadIdentity } = decider.table;
   const { subject_token: jwt, subject_token_type: type } = body;
   if (workloads === undefined || workloadIdentity === undefined || type !== JWT_TYPE || typeof jwt !== "string") {
-    return serviceError(
-      401,
-      "authentication",
+    return codedError(
       "invalid_api_key",
       `No service key: send it as \`Authorization: Bearer sbx_…\`, or a JWT in subject_token with subject_token_type=${JWT_TYPE}.`,
     );

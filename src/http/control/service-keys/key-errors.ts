@@ -1,17 +1,15 @@
-import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { KeyFault } from "../../../canon/credentials/key-management.ts";
 
 export function noSuchKey(): ServiceError {
-  return serviceError(404, "not_found", "key_not_found", "The workspace has no key with this id.");
+  return codedError("key_not_found", "The workspace has no key with this id.");
 }
 
 /** One answer for workspaces that exist and those that do not, unless the caller may manage all. */
 export function noSuchWorkspace(managesAll: boolean): ServiceError {
-  return serviceError(
-    404,
-    "not_found",
+  return codedError(
     "workspace_not_found",
     managesAll
       ? "The configuration has no workspace of this name."
@@ -24,7 +22,7 @@ export function noSuchWorkspace(managesAll: boolean): ServiceError {
 export function notYours(): ServiceError {
   const sentence =
     "The key has the scope platform:manage; a key with that scope can change it, or `signalbox keys` at a terminal.";
-  return serviceError(403, "insufficient_scope", "insufficient_scope", sentence);
+  return codedError("insufficient_scope", sentence);
 }
 
 export function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {

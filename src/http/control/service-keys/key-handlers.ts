@@ -1,12 +1,13 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import type { JsonObject } from "../../../canon/json.ts";
 import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
 import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
-import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA } from "../../contract/key-schemas.ts";
+import { bodyOf, type ControlAnswer, type ControlCall, type ControlHandler } from "../control-call.ts";
 import { readWorkspaces } from "../covered-workspaces.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
@@ -18,9 +19,10 @@ import { readNewKey, readRotation } from "./key-request.ts";
 export const KEY_HANDLERS = {
   createKey: async (call) => {
     const { identity, keys, body } = parts(call);
-    const workspace = managedWorkspace(call, textOf(body["workspace"]) ?? identity.workspace);
+    const wanted = bodyOf<typeof CREATE_KEY_SCHEMA>(call);
+    const workspace = managedWorkspace(call, wanted.workspace ?? identity.workspace);
     if (typeof workspace !== "string") return workspace;
-    const requested = readNewKey(body, workspace, identity.keyId, Date.now());
+    const requested = readNewKey(wanted, workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
     const unknown = undeclaredValueError(call, requested);
     if (unknown !== null) return unknown;
@@ -44,7 +46,7 @@ export const KEY_HANDLERS = {
     const key = await managedKey(call);
     if ("code" in key) return key;
     if (!mayChangeKey(identity, key)) return notYours();
-    const requested = readRotation(body, identity.keyId, Date.now());
+    const requested = readRotation(bodyOf<typeof ROTATE_KEY_SCHEMA>(call), identity.keyId, Date.now());
     if ("code" in requested) return requested;
     const prepared = await keys.rotate(key.id, requested);
     if ("fault" in prepared) return rotationError(call, prepared, body);
@@ -150,10 +152,6 @@ export function managedWorkspace(call: ControlCall, workspace: string): string |
 export function undeclaredValueError(call: ControlCall, key: NewKey): ServiceError | null {
   const unknown = undeclaredValue(key, call.snapshot.decider.table);
   return unknown === null ? null : faultError({ fault: "option", ...unknown }, parts(call).body);
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
 }
 
 /** Where the key has been rotated already, the answer says how the key is now: the next reader finds the key that replaced it. */

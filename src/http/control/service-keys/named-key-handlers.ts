@@ -2,7 +2,8 @@ import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
-import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import type { PUT_KEY_SCHEMA } from "../../contract/key-schemas.ts";
+import { bodyOf, type ControlAnswer, type ControlCall, type ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, notYours } from "./key-errors.ts";
 import { elsewhere, managedWorkspace, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
 import { describeKey, statusOf } from "./key-json.ts";
@@ -19,7 +20,7 @@ export const NAMED_KEY_HANDLERS = {
     if ("code" in path) return path;
     if (!NAME.test(path.name)) return invalidRequest("invalid_value", NAME_RULE, "name");
     const { identity, keys, body } = parts(call);
-    const requested = readNewKey(body, path.workspace, identity.keyId, Date.now());
+    const requested = readNewKey(bodyOf<typeof PUT_KEY_SCHEMA>(call), path.workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
     const unknown = undeclaredValueError(call, requested);
     if (unknown !== null) return unknown;
