@@ -90,7 +90,6 @@ function printable(run: Subcommand<Values>["run"]): Subcommand<Values>["run"] {
   };
 }
 
-/** `signalbox keys`; gives the exit code. */
 export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
   const line = { name: "keys", help: HELP, flags: FLAGS, common: ["format", "database"], commands: COMMANDS };
   return runSubcommand(line, argv, io);

@@ -34,7 +34,6 @@ const FLAGS = {
   config: { type: "string", default: "routes.yaml" },
 } as const;
 
-/** `signalbox limits`; gives the exit code. */
 export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "limits", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     noArguments(positionals);

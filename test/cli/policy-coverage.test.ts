@@ -263,12 +263,12 @@ describe("figures", () => {
   });
 
   test("a percentage is never rounded up to a goal", () => {
-    expect(percentText(linePercentage([{ coveredLines: 9_999, missedLines: 1 }]))).toBe("99.9");
+    expect(percentText(linePercentage([{ covered_lines: 9_999, missed_lines: 1 }]))).toBe("99.9");
     expect(
       percentText(
         linePercentage([
-          { coveredLines: 2, missedLines: 1 },
-          { coveredLines: 1, missedLines: 2 },
+          { covered_lines: 2, missed_lines: 1 },
+          { covered_lines: 1, missed_lines: 2 },
         ]),
       ),
     ).toBe("50.0");

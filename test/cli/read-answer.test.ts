@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { readAnswer, UnreadableAnswerError } from "../../src/cli/server/read-answer.ts";
+import { readAnswer, UnreadableAnswerError } from "../../src/cli/terminal/read-answer.ts";
 
 const SCHEMA = {
   type: "object",

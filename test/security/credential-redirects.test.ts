@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import { serverUrl } from "../../src/cli/server/call-server.ts";
+import { serverUrl } from "../../src/cli/terminal/call-server.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 import type { AwsCredentialSource, GoogleOauth } from "../../src/canon/table.ts";
 import { awsKeysFrom } from "../../src/dispatch/credentials/aws-keys.ts";

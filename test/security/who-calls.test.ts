@@ -10,7 +10,7 @@ const CALLS =
 
 /** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
-  "src/cli/server/call-server.ts": "a command: the server that its user names",
+  "src/cli/terminal/call-server.ts": "a command: the server that its user names",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",
   "src/server/tls.ts": "calls none: reads the certificate",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",

@@ -92,7 +92,6 @@ function withoutArguments(run: (values: Values, io: CommandIo) => Promise<number
   };
 }
 
-/** `signalbox evidence`; gives the exit code. */
 export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
   const line = { name: "evidence", help: HELP, flags: FLAGS, common: ["database"], commands: COMMANDS };
   return runSubcommand(line, argv, io);

@@ -20,12 +20,11 @@ import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
 import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
-import { formatDiagnostics } from "../terminal/report.ts";
+import { printFindings } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
 import { compileSide, openTree, hasOverlay } from "../simulate/sides.ts";
-import { wantsColour } from "../terminal/printing.ts";
 import { shownPath } from "../terminal/as-typed.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { preferencesJson } from "./sample-json.ts";
@@ -101,8 +100,7 @@ async function compiledFiles({ config, environment, head }: FilesSource, cache: 
   const files = side?.files ?? (await loadConfiguration(path, shownPath(io.cwd, path), environment));
   const { table, policies, diagnostics } = await compileConfiguration(files, { cache });
   if (table !== null && policies !== null) return { files, table, policies };
-  const sources = allSources(files);
-  io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
+  printFindings(diagnostics, io, allSources(files));
   throw new CommandError("the files have errors, so nothing can be decided with them");
 }
 
@@ -151,8 +149,7 @@ async function followingPolicies(
   const isThere = environment !== null && (await hasOverlay(tree, options.config, environment));
   const before = await compileSide(tree, { ...options, environment: isThere ? environment : null });
   if ("diagnostics" in before) {
-    const sources = allSources(before.files);
-    io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));
+    printFindings(before.diagnostics, io, allSources(before.files));
     throw new CommandError("--base: its files have errors, so what is enforced there is unknown");
   }
   const side = compiledSides(before, head, false).head;
@@ -209,20 +206,14 @@ function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
   const { environments, workloads, owners = [], labels } = table.vocabulary;
   const { key } = sample;
   const label = key.labels.find((one) => !labels.includes(one));
+  const seen = (what: string, value: string | undefined, known: readonly string[]): readonly string[] =>
+    value === undefined || known.includes(value)
+      ? []
+      : [`policies see the key's ${what} as "other": the vocabulary does not have it; ${suggest(value, known)}`];
   return [
-    ...(environments.includes(key.environment)
-      ? []
-      : [
-          `policies see the key's environment as "other": the vocabulary does not have it; ${suggest(key.environment, environments)}`,
-        ]),
-    ...(key.workload === "" || workloads.includes(key.workload)
-      ? []
-      : [
-          `policies see the key's workload as "other": the vocabulary does not have it; ${suggest(key.workload, workloads)}`,
-        ]),
-    ...(key.owner === undefined || owners.includes(key.owner)
-      ? []
-      : [`policies see the key's owner as "other": the vocabulary does not have it; ${suggest(key.owner, owners)}`]),
+    ...seen("environment", key.environment, environments),
+    ...seen("workload", key.workload === "" ? undefined : key.workload, workloads),
+    ...seen("owner", key.owner, owners),
     ...(label === undefined
       ? []
       : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),

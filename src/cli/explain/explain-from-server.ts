@@ -3,7 +3,7 @@ import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
-import { callServer, KEY_NOT_ACCEPTED, serverKey, serverUrl } from "../server/call-server.ts";
+import { callServer, KEY_NOT_ACCEPTED, serverKey, serverUrl } from "../terminal/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { simulationBody, type Answer, refusedRequest } from "./explain-from-files.ts";

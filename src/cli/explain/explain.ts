@@ -70,7 +70,6 @@ Exit codes: 0 explained, whether the request is routed or denied; 1 not explaine
 /** The longest body of a request, characters: the default limit of a server. */
 const LONGEST_BODY = 32 * 1024 * 1024;
 
-/** `signalbox explain`; gives the exit code. */
 export function explainRequest(argv: readonly string[], io: CommandIo): Promise<number> {
   return runCommand({ name: "explain", help: HELP }, argv, io, async () => {
     const options = readOptions(argv, Date.now(), io);

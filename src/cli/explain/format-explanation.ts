@@ -1,6 +1,6 @@
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
-import { objectOf, objectsOf, textOf, stringsOf } from "../server/read-answer.ts";
+import { objectOf, objectsOf, textOf, stringsOf } from "../terminal/read-answer.ts";
 import type { SourceLocation } from "../../simulate/report/location.ts";
 import { painter, type Paint, type Style } from "../terminal/layout.ts";
 

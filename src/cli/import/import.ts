@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
-import { join, posix, resolve } from "node:path";
+import { resolve } from "node:path";
 import { readPreset } from "../init/plan.ts";
 import { openCache } from "../compile-cache.ts";
-import { createFiles } from "../policy/write-file.ts";
+import { createFiles, fileBelow } from "../policy/write-file.ts";
 import { noSuchCommand, onlyArgument, readWorkspaceName, wantsJson } from "../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { formatDiagnostics } from "../terminal/report.ts";
+import { printFindings } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { shownPath } from "../terminal/as-typed.ts";
-import { wantsColour } from "../terminal/printing.ts";
 import type { ImportAnswers } from "./configuration/imported-configuration.ts";
 import { formatImportJson, type ImportResult, formatImportMarkdown } from "./import-result.ts";
 import { type Outcome, OUTCOMES } from "./import-report.ts";
@@ -53,7 +52,6 @@ const FLAGS = {
   cache: { type: "string" },
 } as const;
 
-/** `signalbox import`; gives the exit code. */
 export function importConfiguration(argv: readonly string[], io: CommandIo): Promise<number> {
   const command = { name: "import", help: IMPORT_HELP, flags: FLAGS };
   return runFlagCommand(command, argv, io, async ({ values, positionals }) => {
@@ -74,7 +72,7 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
     const outcome = await runImport(source, { ...text, path }, answers, await openCache(values.cache, io));
     if (!("files" in outcome)) {
       // Without the lines of the file: they may hold keys in forms that no mask knows.
-      io.stderr(formatDiagnostics("terminal", outcome, { colour: wantsColour(io) }));
+      printFindings(outcome, io);
       throw new CommandError(`${shown}: nothing was written`);
     }
     await write(outcome, values.out ?? ".", io, json);
@@ -104,11 +102,11 @@ function readProviders(given: readonly string[]): ReadonlyMap<string, string> {
 }
 
 async function write({ files, result }: Imported, out: string, io: CommandIo, json: boolean): Promise<void> {
-  const folder = resolve(io.cwd, out);
-  const shown = shownPath(io.cwd, folder);
+  const path = resolve(io.cwd, out);
+  const shown = shownPath(io.cwd, path);
   const all = new Map([...files, [REPORT, formatImportMarkdown(result)]]);
-  const rows = [...all].map(([name, text]) => ({ path: join(folder, name), shown: posix.join(shown, name), text }));
-  const present = rows.filter(({ path }) => existsSync(path)).map((row) => row.shown);
+  const rows = [...all].map(([name, text]) => fileBelow({ path, shown }, name, text));
+  const present = rows.filter((row) => existsSync(row.path)).map((row) => row.shown);
   if (present.length > 0) {
     const what =
       present.length === 1 ? "exists already and is left as it is" : "exist already and are left as they are";

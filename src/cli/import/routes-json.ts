@@ -105,11 +105,10 @@ function longestTotal({ totals }: PlannedProvider): number | null {
 /** No limit within an attempt is longer than the attempt. */
 function timeoutsOf(total: number | null, firstToken: number | null): JsonObject {
   if (total === null && firstToken === null) return {};
-  const whole = total ?? null;
-  const first = whole === null ? firstToken : firstToken === null ? null : Math.min(firstToken, whole);
+  const first = firstToken === null ? null : Math.min(firstToken, total ?? firstToken);
   return {
     timeouts: {
-      ...(whole === null ? {} : { total: duration(whole) }),
+      ...(total === null ? {} : { total: duration(total) }),
       ...(first === null ? {} : { first_token: duration(first) }),
     },
   };

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { join, posix, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets.ts";
-import { createFiles, type FileToWrite } from "../policy/write-file.ts";
+import { createFiles, fileBelow, type FileToWrite } from "../policy/write-file.ts";
 import { listItems, readWorkspaceName } from "../terminal/arguments.ts";
 import { asTyped, shownPath } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -109,11 +109,7 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
-  const fileAt = (name: string, text: string): FileToWrite => ({
-    path: join(folder, name),
-    shown: posix.join(shown, name),
-    text,
-  });
+  const fileAt = (name: string, text: string): FileToWrite => fileBelow({ path: folder, shown }, name, text);
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
     fileAt("routes.yaml", routes),

@@ -5,10 +5,9 @@ import { diagnosticOf } from "../../policy/contract/failures.ts";
 import { createToolchain } from "../../policy/toolchain/toolchain.ts";
 import { noArguments } from "../terminal/arguments.ts";
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { formatDiagnostics } from "../terminal/report.ts";
+import { printFindings } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
-import { wantsColour } from "../terminal/printing.ts";
 import { replaceFile } from "./write-file.ts";
 
 const HELP = `Usage: signalbox policy fmt [options]
@@ -40,9 +39,7 @@ export function formatPolicies(argv: readonly string[], io: CommandIo): Promise<
       if (!values.check) await replaceFile({ path: resolve(io.cwd, path), shown: path, text });
       io.stdout(`${path}\n`);
     }
-    if (errors.length > 0) {
-      io.stderr(formatDiagnostics("terminal", errors.map(diagnosticOf), { sources, colour: wantsColour(io) }));
-    }
+    if (errors.length > 0) printFindings(errors.map(diagnosticOf), io, sources);
     return errors.length > 0 || (values.check && changed.length > 0) ? EXIT.failed : EXIT.ok;
   });
 }

@@ -1,14 +1,13 @@
-import { join, posix } from "node:path";
-
 import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts";
 import { CONTRACT_SCHEMA } from "../../policy/contract/contract-schema.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
+import { shellArgument } from "../../simulate/explain/explain-arguments.ts";
 import { listItems, onlyArgument, readValue } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
 import { exampleTitle, policyTexts } from "./template.ts";
-import { createFiles } from "./write-file.ts";
+import { createFiles, fileBelow } from "./write-file.ts";
 
 const DEFAULT_OWNER = "group:platform";
 
@@ -35,18 +34,17 @@ const FLAGS = {
   effect: { type: "string", default: "gate" },
 } as const;
 
-/** `signalbox policy new`; gives the exit code. */
 export function newPolicy(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "policy new", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const id = readId(positionals);
     const effect = readEffect(values.effect);
     const owners = readOwners(values.owner);
     const { policy, test } = policyTexts({ id, effect, owners, title: readTitle(values.title, effect) });
-    const { path, shown } = directoryOf(io, values.dir);
-    const file = (name: string, text: string) => ({ path: join(path, name), shown: posix.join(shown, name), text });
-    const files = [file(`${id}.rego`, policy), file(`${id}_test.rego`, test)];
+    const folder = directoryOf(io, values.dir);
+    const { shown } = folder;
+    const files = [fileBelow(folder, `${id}.rego`, policy), fileBelow(folder, `${id}_test.rego`, test)];
     await createFiles(files);
-    const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellWord(shown)}`;
+    const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
     io.stdout(files.map((written) => `${written.shown}\n`).join(""));
     io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
     io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
@@ -93,9 +91,4 @@ function readTitle(value: string | undefined, effect: ConstraintEffect): string 
     );
   }
   return title;
-}
-
-/** The printed command is there to be copied. */
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

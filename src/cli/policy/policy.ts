@@ -46,7 +46,6 @@ async function ofAServer(): Promise<readonly Row[]> {
   return (await import("./lifecycle/commands.ts")).LIFECYCLE_COMMANDS;
 }
 
-/** `signalbox policy`; gives the exit code. */
 export async function policy(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = argv;
   const local = [...OF_FILES, ...OF_A_STORE];

@@ -48,7 +48,6 @@ const RESULTS: Readonly<Record<ModuleAgreement, Verified["result"]>> = {
   differs: "differs",
 };
 
-/** `signalbox policy verify`; gives the exit code. */
 export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand(
     { name: "policy verify", help: HELP, flags: FLAGS },

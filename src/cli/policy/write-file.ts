@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 
 import { CommandError } from "../terminal/command-io.ts";
 
@@ -9,6 +9,11 @@ export interface FileToWrite {
   readonly path: string;
   readonly shown: string;
   readonly text: string;
+}
+
+/** A file of a folder. @param name below it, with `/`. */
+export function fileBelow(folder: Pick<FileToWrite, "path" | "shown">, name: string, text: string): FileToWrite {
+  return { path: join(folder.path, name), shown: posix.join(folder.shown, name), text };
 }
 
 /**

@@ -3,9 +3,8 @@ import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopRequested } from "../terminal/process.ts";
 import { usableCache } from "../compile-cache.ts";
-import { formatDiagnostics } from "../terminal/report.ts";
+import { printFindings } from "../terminal/report.ts";
 import { saveCompiledCode } from "../terminal/code-cache.ts";
-import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { shownPath } from "../terminal/as-typed.ts";
 import { readVersion } from "../terminal/package.ts";
@@ -96,7 +95,7 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
     throw new StartError(listenFailure(error), { cause: error });
   });
   if (started.ok) return started.server;
-  io.stderr(formatDiagnostics("terminal", started.diagnostics, { colour: wantsColour(io) }));
+  printFindings(started.diagnostics, io);
   io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
   return null;
 }
@@ -140,8 +139,7 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
-  if (built.diagnostics.length > 0)
-    io.stderr(formatDiagnostics("terminal", built.diagnostics, { colour: wantsColour(io) }));
+  if (built.diagnostics.length > 0) printFindings(built.diagnostics, io);
   if (!built.ok) return;
   for (const missing of built.simulated) {
     io.stdout(

@@ -35,7 +35,6 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 
 const FLAGS = { ...textFlags("format", "database", "workspace"), ...SELECTION_FLAGS } as const;
 
-/** `signalbox spend`; gives the exit code. */
 export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "spend", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     noArguments(positionals);

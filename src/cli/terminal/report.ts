@@ -1,12 +1,13 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
 import type { ResolvedPreset } from "../../compile/presets.ts";
-import { printable, jsonText, amountOf } from "./printing.ts";
+import { printable, jsonText, amountOf, wantsColour } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/codes.ts";
 import { painter } from "./layout.ts";
+import { type CommandIo } from "./command-io.ts";
 
 /** How findings can be printed. */
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
@@ -43,6 +44,15 @@ export function formatDiagnostics(
     case "sarif":
       return formatSarif(diagnostics);
   }
+}
+
+/** Prints findings for a person, where standard output has something else. */
+export function printFindings(
+  diagnostics: readonly Diagnostic[],
+  io: CommandIo,
+  sources: readonly Source[] = [],
+): void {
+  io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
 }
 
 function formatTerminal(diagnostics: readonly Diagnostic[], sources: readonly Source[], colour: boolean): string {

@@ -39,12 +39,12 @@ export function providerLocation(preset: Preset | null, given: string | null, wa
   }
   const known = Object.entries(regions);
   const own = known.find(([name]) => name === region);
-  if (own !== undefined) return { region: own[0], baseUrl: null, isPrivate: own[0] === OWN, doubt: null };
+  if (own !== undefined) return ofPreset(own[0]);
   const area = region === null ? null : areaOf(region);
   const inArea = area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
   if (inArea !== undefined) {
     const doubt = `\`${inArea[0]}\` is the first region of \`${region}\` that the preset has: write the one that you use`;
-    return { region: inArea[0], baseUrl: null, isPrivate: false, doubt };
+    return ofPreset(inArea[0], doubt);
   }
   const widest = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
   if (region !== null && area !== null && area.length > 1 && widest[1].includes(widest[0])) {
@@ -55,12 +55,16 @@ export function providerLocation(preset: Preset | null, given: string | null, wa
     region === null && !needs
       ? null
       : `the region is not known here: \`${widest[0]}\` is written; docs/presets.md lists the others`;
-  return { region: widest[0], baseUrl: null, isPrivate: widest[0] === OWN, doubt };
+  return ofPreset(widest[0], doubt);
+}
+
+function ofPreset(region: string, doubt: string | null = null): ProviderLocation {
+  return { region, baseUrl: null, isPrivate: region === OWN, doubt };
 }
 
 function ofAddress(preset: Preset | null, given: string, region: string | null): ProviderLocation {
   const known = Object.entries(preset?.regions ?? {}).find(([, url]) => sameAddress(url, given));
-  if (known !== undefined) return { region: known[0], baseUrl: null, isPrivate: known[0] === OWN, doubt: null };
+  if (known !== undefined) return ofPreset(known[0]);
   const { hostname } = new URL(given);
   const shown = hostEvidence(hostname);
   const base = { baseUrl: given, isPrivate: false, doubt: null };

@@ -11,7 +11,6 @@ import { commandText, contentText } from "./contents.ts";
 import { missingForOthers, missingTexts } from "./missing.ts";
 import { jsonText } from "../../terminal/printing.ts";
 
-/** `signalbox policy approve` */
 export const approvePolicy = lifecycleCommand({
   name: "approve",
   summary: "Approves the candidate's content.",

@@ -82,7 +82,6 @@ function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: s
   ];
 }
 
-/** `signalbox policy promote` */
 export const promotePolicy = change({
   name: "promote",
   summary: "Promotes the candidate: it is enforced from now on.",
@@ -116,7 +115,6 @@ function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): Jso
   };
 }
 
-/** `signalbox policy rollback` */
 export const rollBackPolicy = change({
   name: "rollback",
   summary: "Rolls back to the content that was enforced before.",
@@ -172,7 +170,6 @@ function whyNowhere(id: string, enforced: SlotView | null): string {
   return `nothing was enforced before ${contentText(enforced)}; change or delete the policy's file, and promote the new candidate`;
 }
 
-/** `signalbox policy withdraw` */
 export const withdrawPolicy = change({
   name: "withdraw",
   summary: "Withdraws an approval or, with --candidate, the candidate.",
@@ -209,7 +206,6 @@ candidate from its slot: it is no longer in shadow, and a restart with the same 
   },
 });
 
-/** `signalbox policy release` */
 export const releasePolicy = change({
   name: "release",
   summary: "Releases content that was rolled back, so that it can be promoted again.",

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { numberOf, objectOf, objectsOf } from "../../server/read-answer.ts";
-import { callServer, serverKey, serverUrl } from "../../server/call-server.ts";
+import { numberOf, objectOf, objectsOf } from "../../terminal/read-answer.ts";
+import { callServer, serverKey, serverUrl } from "../../terminal/call-server.ts";
 import { CommandError, type CommandIo } from "../../terminal/command-io.ts";
 import { serverReport, type ServerReport } from "./promotion-report.ts";
 import { refusal } from "./refusal.ts";

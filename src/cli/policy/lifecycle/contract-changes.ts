@@ -1,5 +1,5 @@
 import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
-import { objectsOf, textOf, stringsOf } from "../../server/read-answer.ts";
+import { objectsOf, textOf, stringsOf } from "../../terminal/read-answer.ts";
 
 /** A change of what a policy promises; `+` is new, `-` is gone, `~` is otherwise than before. */
 export interface ContractChange {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import { objectOf, objectsOf } from "../../server/read-answer.ts";
+import { objectOf, objectsOf } from "../../terminal/read-answer.ts";
 import { line, span, type Line, type Style, section } from "../../terminal/layout.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
@@ -18,7 +18,6 @@ interface Side extends SourceSide {
   readonly contract: JsonObject | null;
 }
 
-/** `signalbox policy diff` */
 export const diffPolicy = lifecycleCommand({
   name: "diff",
   summary: "What the candidate changes: its contract, and its rules line by line.",

@@ -14,7 +14,14 @@ export function driftLines(view: PolicyView, server: string | null): readonly Dr
   // Held or withdrawn content stands in no slot either; why says more.
   const isKnown = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
   const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isKnown);
-  return drifts.map((drift) => DRIFTS.get(drift)?.(view, server) ?? { text: drift, fix: "", command: null });
+  return drifts.map(
+    (drift) =>
+      (Object.hasOwn(DRIFTS, drift) ? DRIFTS[drift] : undefined)?.(view, server) ?? {
+        text: drift,
+        fix: "",
+        command: null,
+      },
+  );
 }
 
 /** The same in a table's cell. */
@@ -24,62 +31,44 @@ export function driftText({ drift }: PolicyView): string {
 
 type MakeLine = (view: PolicyView, server: string | null) => DriftLine;
 
-const DRIFTS: ReadonlyMap<string, MakeLine> = new Map<string, MakeLine>([
-  [
-    "files_differ",
-    ({ id, files, candidate }, server) => ({
-      text: `the server's files have ${filesText(files)}, which is in no slot`,
-      fix:
-        candidate === null
-          ? "on an older replica, update its files; otherwise make the content the candidate:"
-          : "on an older replica, update its files",
-      command: candidate === null ? releaseCommand(id, files, server) : null,
-    }),
-  ],
-  [
-    "files_held",
-    ({ id, files }, server) => ({
-      text: `the server's files have ${filesText(files)}, which was rolled back and is held`,
-      fix: "change the files back, or release the content:",
-      command: releaseCommand(id, files, server),
-    }),
-  ],
-  [
-    "files_withdrawn",
-    ({ id, files }, server) => ({
-      text: `the server's files have ${filesText(files)}, which was withdrawn`,
-      fix: "change the files back, or make it the candidate again:",
-      command: releaseCommand(id, files, server),
-    }),
-  ],
-  [
-    "candidate_not_in_files",
-    ({ id, candidate }, server) => ({
-      text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}differs from the content of the server's files`,
-      fix: "update the server's files, or withdraw the candidate:",
-      command: commandText(["policy", "withdraw", id, "--candidate"], server),
-    }),
-  ],
-  [
-    "module_differs",
-    () => ({
-      text: "the stored module is not the one that the sources compile to; servers run the module that they compile from the sources",
-      fix: "the store was changed, or a server with a forged compile cache wrote to it; find the damaged contents:",
-      command: "signalbox policy verify",
-    }),
-  ],
-  [
-    "not_in_files",
-    ({ id, candidate }, server) => ({
-      text: "the server's files do not have the policy",
-      fix:
-        candidate?.content === "removal"
-          ? "put the file back, or promote the removal:"
-          : "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
-      command: candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
-    }),
-  ],
-]);
+const DRIFTS: Readonly<Record<string, MakeLine>> = {
+  files_differ: ({ id, files, candidate }, server) => ({
+    text: `the server's files have ${filesText(files)}, which is in no slot`,
+    fix:
+      candidate === null
+        ? "on an older replica, update its files; otherwise make the content the candidate:"
+        : "on an older replica, update its files",
+    command: candidate === null ? releaseCommand(id, files, server) : null,
+  }),
+  files_held: ({ id, files }, server) => ({
+    text: `the server's files have ${filesText(files)}, which was rolled back and is held`,
+    fix: "change the files back, or release the content:",
+    command: releaseCommand(id, files, server),
+  }),
+  files_withdrawn: ({ id, files }, server) => ({
+    text: `the server's files have ${filesText(files)}, which was withdrawn`,
+    fix: "change the files back, or make it the candidate again:",
+    command: releaseCommand(id, files, server),
+  }),
+  candidate_not_in_files: ({ id, candidate }, server) => ({
+    text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}differs from the content of the server's files`,
+    fix: "update the server's files, or withdraw the candidate:",
+    command: commandText(["policy", "withdraw", id, "--candidate"], server),
+  }),
+  module_differs: () => ({
+    text: "the stored module is not the one that the sources compile to; servers run the module that they compile from the sources",
+    fix: "the store was changed, or a server with a forged compile cache wrote to it; find the damaged contents:",
+    command: "signalbox policy verify",
+  }),
+  not_in_files: ({ id, candidate }, server) => ({
+    text: "the server's files do not have the policy",
+    fix:
+      candidate?.content === "removal"
+        ? "put the file back, or promote the removal:"
+        : "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
+    command: candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
+  }),
+};
 
 function filesText(files: Content | null): string {
   return files === null ? "a content" : contentText(files);

@@ -1,4 +1,4 @@
-import { objectOf } from "../../server/read-answer.ts";
+import { objectOf } from "../../terminal/read-answer.ts";
 import { CommandError, UsageError } from "../../terminal/command-io.ts";
 import type { PolicyServer } from "./client.ts";
 import { NotNowError } from "./refusal.ts";

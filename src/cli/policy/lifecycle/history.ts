@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../server/read-answer.ts";
+import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../terminal/read-answer.ts";
 import { amountText, numberText } from "../../terminal/amounts.ts";
 import { personText, timeText } from "./contents.ts";
 

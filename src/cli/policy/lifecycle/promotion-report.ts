@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../../canon/json.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import { numberOf, objectOf, objectsOf } from "../../server/read-answer.ts";
+import { numberOf, objectOf, objectsOf } from "../../terminal/read-answer.ts";
 import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import type { Content } from "./view.ts";
 import { jsonText } from "../../terminal/printing.ts";

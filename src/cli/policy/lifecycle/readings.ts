@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import { objectsOf, textOf } from "../../server/read-answer.ts";
+import { objectsOf, textOf } from "../../terminal/read-answer.ts";
 import { formatTable, jsonText } from "../../terminal/printing.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
 import { notReadable, readableReport } from "./promotion-report.ts";
@@ -13,7 +13,6 @@ import { historyRow, HISTORY_HEAD } from "./history.ts";
 import { missingTexts } from "./missing.ts";
 import { policyLines } from "./policy-lines.ts";
 
-/** `signalbox policy list` */
 export const listPolicies = lifecycleCommand({
   name: "list",
   summary: "Enforced content, content in shadow, and what a promotion still needs.",
@@ -76,7 +75,6 @@ function missingCell({ candidate, missing }: PolicyView): string {
 /** Requests that are shown of those that a candidate concerns. */
 const EXAMPLE_GROUPS = 20;
 
-/** `signalbox policy show` */
 export const showPolicy = lifecycleCommand({
   name: "show",
   summary: "Everything about one policy, and the next command.",
@@ -95,7 +93,6 @@ in shadow would have done to requests, with commands that explain them, and the 
   },
 });
 
-/** `signalbox policy simulate` */
 export const simulatePromotion = lifecycleCommand({
   name: "simulate",
   summary: "What the promotion of the candidate would change, as the server computes it.",
@@ -136,7 +133,6 @@ for --report.`,
   },
 });
 
-/** `signalbox policy history` */
 export const policyHistory = lifecycleCommand({
   name: "history",
   summary: "What happened, when, and by whom.",

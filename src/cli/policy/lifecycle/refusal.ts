@@ -1,7 +1,7 @@
 import { parseRevision } from "../../../canon/policy.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import { objectOf, objectsOf, textOf } from "../../server/read-answer.ts";
-import { KEY_NOT_ACCEPTED, type ServerAnswer } from "../../server/call-server.ts";
+import { objectOf, objectsOf, textOf } from "../../terminal/read-answer.ts";
+import { KEY_NOT_ACCEPTED, type ServerAnswer } from "../../terminal/call-server.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { missingTexts } from "./missing.ts";
 import { parseMissing } from "./view.ts";

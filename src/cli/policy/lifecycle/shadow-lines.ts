@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
-import { numberOf, objectOf, objectsOf, textOf, timeOf, stringsOf } from "../../server/read-answer.ts";
+import { numberOf, objectOf, objectsOf, textOf, timeOf, stringsOf } from "../../terminal/read-answer.ts";
 import { amountText, numberText, percentageText } from "../../terminal/amounts.ts";
 import { line, nameLine, span, type Line, section, tableLines } from "../../terminal/layout.ts";
 import { timeText } from "./contents.ts";

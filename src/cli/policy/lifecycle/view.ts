@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policy-answers.ts";
-import { readAnswer, UnreadableAnswerError, type Answer } from "../../server/read-answer.ts";
+import { readAnswer, UnreadableAnswerError, type Answer } from "../../terminal/read-answer.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 
 /** A policy as a server shows it. Its texts are safe for a terminal; `etag` is the server's own. */

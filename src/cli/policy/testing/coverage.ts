@@ -2,8 +2,9 @@ import { compareDiagnostics, type Diagnostic } from "../../../canon/diagnostic.t
 import type { PolicyIdentity, Verdict } from "../../../canon/policy.ts";
 import type { Location } from "../../../policy/codes.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
+import type { FileCoverage } from "../../../policy/toolchain/protocol.ts";
 import { deriveVerdicts } from "../../../policy/verdicts.ts";
-import { linePercentage, percentText, type CoveredConstraint, type CoveredFile, type GapCode } from "./test-run.ts";
+import { linePercentage, percentText, type CoveredConstraint, type GapCode } from "./test-run.ts";
 import type { Sighting } from "./watched-sources.ts";
 
 /**
@@ -105,9 +106,9 @@ export function gapsOf(
 }
 
 /** The finding of a run whose tests reach too few lines; at the first missed line of the file that misses most. */
-export function thresholdGap(files: readonly CoveredFile[], threshold: number): Diagnostic<GapCode> | null {
+export function thresholdGap(files: readonly FileCoverage[], threshold: number): Diagnostic<GapCode> | null {
   const percentage = linePercentage(files);
-  const [worst] = files.toSorted((left, right) => right.missedLines - left.missedLines);
+  const [worst] = files.toSorted((left, right) => right.missed_lines - left.missed_lines);
   if (percentage >= threshold || worst === undefined) return null;
   return {
     code: "COVERAGE_BELOW_THRESHOLD",

@@ -1,17 +1,18 @@
 import { printable, amountOf, jsonText } from "../../terminal/printing.ts";
 import {
   linePercentage,
+  linesOf,
   percentText,
   totalsOf,
   type Coverage,
   type CoveredConstraint,
-  type CoveredFile,
   type PolicyTest,
   type TestedPolicy,
   type TestRun,
   type Totals,
 } from "./test-run.ts";
 import { painter, type Paint, type Style } from "../../terminal/layout.ts";
+import type { FileCoverage } from "../../../policy/toolchain/protocol.ts";
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import { formatJunitXml, type JunitCase, type JunitSuite } from "../../terminal/junit.ts";
 
@@ -83,23 +84,16 @@ function duration(milliseconds: number): string {
 }
 
 function coverageReport({ files, constraints }: Coverage, paint: Paint): readonly string[] {
-  const all = { path: "all files", missed: [], ...sumOf(files) };
+  const all = { path: "all files", missed: [], ...linesOf(files) };
   const fileLines = [...files, all].map((file) => fileLine(file, paint));
   const table = constraints.length === 0 ? [] : ["", ...constraintTable(constraints, paint)];
   return [paint("bold", "Lines that the tests reach"), ...fileLines, ...table];
 }
 
-function sumOf(files: readonly CoveredFile[]): Pick<CoveredFile, "coveredLines" | "missedLines"> {
-  return {
-    coveredLines: files.reduce((sum, { coveredLines }) => sum + coveredLines, 0),
-    missedLines: files.reduce((sum, { missedLines }) => sum + missedLines, 0),
-  };
-}
-
-function fileLine(file: CoveredFile, paint: Paint): string {
+function fileLine(file: FileCoverage, paint: Paint): string {
   const percentage = `${percentText(linePercentage([file]))} %`.padStart(7);
   const missed = file.missed.length === 0 ? "" : `  not reached: ${ranges(file.missed)}`;
-  return `  ${paint(file.missedLines === 0 ? "green" : "yellow", percentage)}  ${printable(file.path)}${missed}`;
+  return `  ${paint(file.missed_lines === 0 ? "green" : "yellow", percentage)}  ${printable(file.path)}${missed}`;
 }
 
 /** `3, 7-9` of 3, 7, 8, 9. */
@@ -216,12 +210,7 @@ function testDocument({ name, outcome, file, line, column, cases, printed, error
 function coverageDocument({ files, constraints }: Coverage): object {
   return {
     percent: Number(percentText(linePercentage(files))),
-    files: files.map(({ path, coveredLines, missedLines, missed }) => ({
-      path,
-      covered_lines: coveredLines,
-      missed_lines: missedLines,
-      missed,
-    })),
+    files,
     constraints,
   };
 }

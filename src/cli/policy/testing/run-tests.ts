@@ -4,11 +4,11 @@ import type { Source } from "../../../canon/diagnostic.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import { readContract } from "../../../policy/contract/contract.ts";
 import { classifySources, type PolicyFile } from "../../../policy/contract/sources.ts";
-import type { FileCoverage, ModuleFacts, TestResponse, TestResult } from "../../../policy/toolchain/protocol.ts";
+import type { ModuleFacts, TestResponse, TestResult } from "../../../policy/toolchain/protocol.ts";
 import type { Toolchain } from "../../../policy/toolchain/toolchain.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { coveredConstraints, gapsOf, type GapLocations } from "./coverage.ts";
-import type { Coverage, CoveredFile, PolicyTest, TestedPolicy, TestRun } from "./test-run.ts";
+import type { Coverage, PolicyTest, TestedPolicy, TestRun } from "./test-run.ts";
 import { readSightings, watchedSources, type WatchedPolicy } from "./watched-sources.ts";
 
 /** What is tested: policies that compile, with all sources of their folder. */
@@ -97,7 +97,7 @@ function coverageOf(
   const constraints = coveredConstraints(compiled, sightings);
   const untested = tested.filter(({ tests }) => tests.length === 0).map(({ id }) => id);
   return {
-    files: plain.coverage.map(fileOf),
+    files: plain.coverage,
     constraints,
     gaps: gapsOf(constraints, untested, locations),
   };
@@ -149,8 +149,4 @@ function testOf({ name, file, row, col, outcome, cases, output, error, duration 
 
 function linesOf(text: string): readonly string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
-}
-
-function fileOf({ path, covered_lines, missed_lines, missed }: FileCoverage): CoveredFile {
-  return { path, coveredLines: covered_lines, missedLines: missed_lines, missed };
 }

@@ -1,5 +1,6 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import type { ConstraintEffect, Verdict } from "../../../canon/policy.ts";
+import type { FileCoverage } from "../../../policy/toolchain/protocol.ts";
 
 /** One rule `test_…`. */
 export interface PolicyTest {
@@ -38,19 +39,11 @@ export interface TestRun {
 
 export interface Coverage {
   /** Policies and libraries, sorted by path. */
-  readonly files: readonly CoveredFile[];
+  readonly files: readonly FileCoverage[];
   /** In the order of policies and of their constraints' names. */
   readonly constraints: readonly CoveredConstraint[];
   /** What no test has seen, sorted like every report. */
   readonly gaps: readonly Diagnostic<GapCode>[];
-}
-
-export interface CoveredFile {
-  readonly path: string;
-  readonly coveredLines: number;
-  readonly missedLines: number;
-  /** Lines that no test has reached, ascending. */
-  readonly missed: readonly number[];
 }
 
 export interface CoveredConstraint {
@@ -69,6 +62,8 @@ export type GapCode =
   | "CONSTRAINT_NEVER_SEEN_FAILING"
   | "REASON_NEVER_SEEN"
   | "COVERAGE_BELOW_THRESHOLD";
+
+type LineCounts = Pick<FileCoverage, "covered_lines" | "missed_lines">;
 
 /** How many tests ended how. */
 export interface Totals {
@@ -92,10 +87,16 @@ export function totalsOf(tests: readonly PolicyTest[]): Totals {
   };
 }
 
+export function linesOf(files: readonly LineCounts[]): LineCounts {
+  return {
+    covered_lines: files.reduce((sum, file) => sum + file.covered_lines, 0),
+    missed_lines: files.reduce((sum, file) => sum + file.missed_lines, 0),
+  };
+}
+
 /** Lines reached out of those that could be, 0 to 100; 100 where there is nothing to reach. */
-export function linePercentage(files: readonly Pick<CoveredFile, "coveredLines" | "missedLines">[]): number {
-  const covered = files.reduce((sum, { coveredLines }) => sum + coveredLines, 0);
-  const missed = files.reduce((sum, { missedLines }) => sum + missedLines, 0);
+export function linePercentage(files: readonly LineCounts[]): number {
+  const { covered_lines: covered, missed_lines: missed } = linesOf(files);
   return covered + missed === 0 ? 100 : (100 * covered) / (covered + missed);
 }
 

@@ -16,7 +16,6 @@ import type { TestRun, PolicyTest } from "./test-run.ts";
 import { runTests, type TestSubject } from "./run-tests.ts";
 
 const FORMATS = ["terminal", "json", "junit", "github"] as const;
-type Format = (typeof FORMATS)[number];
 
 /** Seconds. */
 const DEFAULT_TIMEOUT = 120;
@@ -52,20 +51,7 @@ const FLAGS = {
   cache: { type: "string" },
 } as const;
 
-interface TestOptions {
-  readonly directory: string;
-  readonly run: RegExp | null;
-  readonly verbose: boolean;
-  readonly format: Format;
-  readonly coverage: boolean;
-  /** 0 to 100. */
-  readonly threshold: number;
-  readonly strict: boolean;
-  /** Milliseconds for the whole run. */
-  readonly timeout: number;
-  /** Folder of compiled policies; `undefined`: the user's. */
-  readonly cache: string | undefined;
-}
+type TestOptions = ReturnType<typeof readOptions>;
 
 /** `signalbox policy test`; gives the exit code. The report goes to stdout in every format. */
 export function testPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -82,7 +68,7 @@ export function testPolicies(argv: readonly string[], io: CommandIo): Promise<nu
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
-function readOptions(values: Values): TestOptions {
+function readOptions(values: Values) {
   const format = readValue("--format", values.format, FORMATS);
   const coverage = values.coverage || values.strict || values.threshold !== undefined;
   if (coverage && values.run !== undefined) {
@@ -96,8 +82,10 @@ function readOptions(values: Values): TestOptions {
     verbose: values.verbose,
     format,
     coverage,
+    /** 0 to 100. */
     threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
     strict: values.strict,
+    /** Milliseconds for the whole run. */
     timeout: readTimeout(values.timeout),
     cache: values.cache,
   };

@@ -1,5 +1,5 @@
 import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
-import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 
 /** How long a server may take, milliseconds. */
 const LONGEST_WAIT = 10_000;

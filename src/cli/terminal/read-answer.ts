@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
-import { printable } from "../terminal/printing.ts";
+import { printable } from "./printing.ts";
 import { readTime } from "../../canon/rfc3339.ts";
 
 /** As much of JSON Schema as the answers are written in. */
