@@ -98,7 +98,7 @@ const ENDLESS: Readonly<Record<string, string>> = {
 async function endless(): Promise<void> {
   const toolchain = createToolchain({ cache: null });
   const entrypoint = "signalbox/decide/all";
-  const input = serialise({ w: Array.from({ length: 30 }, (_, index) => `word${index}`) });
+  const input = serialise({ w: Array.from({ length: 30 }, (_, index) => `item${index}`) });
   for (const [name, expression] of Object.entries(ENDLESS)) {
     const text = `package signalbox.decide\n\nall := [v | v := ${expression}]\n`;
     const { wasm, errors } = await toolchain.build({

@@ -165,7 +165,7 @@ async function requestOnce(subject: Subject, undamaged: ReadonlyMap<string, Unda
 function wellCell(column: Column): Cell {
   const fault = {
     name: "nothing wrong",
-    words: [],
+    settings: [],
     alone: "whole",
     withFallback: "whole",
     silent: false,

@@ -34,7 +34,9 @@ interface Subject {
   readonly folder: string;
 }
 
-const [rounds = 7, ...checkouts] = process.argv.slice(2).map((word, index) => (index === 0 ? Number(word) : word));
+const [rounds = 7, ...checkouts] = process.argv
+  .slice(2)
+  .map((argument, index) => (index === 0 ? Number(argument) : argument));
 if (typeof rounds !== "number" || !Number.isInteger(rounds) || rounds < 1)
   throw new Error("bench: the first argument is the number of rounds, 1 or more");
 const roots = checkouts.length === 0 ? [HERE] : checkouts.map((path) => resolve(String(path)));

@@ -23,7 +23,7 @@ export function Masthead({ active }: { readonly active: string }) {
     const result = await chooseWorkspace(chosen);
     setFailure(result === null || result.ok ? null : result.failure);
   };
-  const leave = async (): Promise<void> => {
+  const endSession = async (): Promise<void> => {
     const result = await signOut();
     if (!result.ok) setFailure(result.failure);
   };
@@ -68,7 +68,7 @@ export function Masthead({ active }: { readonly active: string }) {
           <Name of={person.name ?? person.subject} />
           <small>{roles.join(", ")}</small>
         </p>
-        <button type="button" class="small" onClick={() => void leave()}>
+        <button type="button" class="small" onClick={() => void endSession()}>
           Sign out
         </button>
         {failure === null ? null : <ErrorBox failure={failure} />}

@@ -5,7 +5,7 @@ export type EventPurpose = "content" | "finish" | "usage" | "done" | "end" | "er
 
 /** One event of a stream. */
 export interface StreamEvent {
-  /** The field `event`; `null` leaves it out. */
+  /** The field `event`; `null` omits it. */
   readonly name: string | null;
   /** One line. */
   readonly data: string;

@@ -43,7 +43,7 @@ export async function play(
   response.end();
 }
 
-/** Whether the answer can leave in one write: the usual case, and the one that has to be cheap. */
+/** Whether the answer can be sent in one write: the usual case, and the one that has to be cheap. */
 function isPlain(script: Script, behaviour: Behaviour): boolean {
   return (
     script.pieces.length === 1 &&
@@ -118,7 +118,7 @@ async function drained(response: ServerResponse): Promise<void> {
   }
 }
 
-/** Between two events at least a turn of the event loop, so that each leaves in a segment of its own, as from a real provider. */
+/** Between two events at least a turn of the event loop, so that each is sent in a segment of its own, as from a real provider. */
 function pause(response: ServerResponse, milliseconds: number): Promise<void> {
   return milliseconds === 0 ? turn() : wait(response, milliseconds);
 }

@@ -70,7 +70,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
 /** One sentence about a setting that the endpoint cannot apply; `null` where it can apply all of them. */
 function misfitOf(simulation: Simulation, behaviour: Behaviour): string | null {
   const lacking = simulation.lacks.find((member) => behaviour[member] !== PLAIN[member]);
-  if (lacking !== undefined) return `mock: this endpoint has no form for "${settingName(lacking)}"; leave it out`;
+  if (lacking !== undefined) return `mock: this endpoint has no form for "${settingName(lacking)}"; omit it`;
   const { finish } = behaviour;
   if (finish === null || simulation.finishes.has(finish)) return null;
   return `mock: no answer of this endpoint ends with "finish=${finish}"; it can end with ${[...simulation.finishes.keys()].join(", ")}`;

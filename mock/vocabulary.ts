@@ -7,7 +7,7 @@ export interface Setting {
   /** How the setting is written, for error messages, `--help` and the documentation. */
   readonly form: string;
   readonly meaning: string;
-  /** What the form leaves open, for error messages. */
+  /** What the form does not state, for error messages. */
   readonly detail?: string;
   /** `null` where the value (itself `null` when there was no `=`) is not of the form. */
   read(value: string | null): Change | null;

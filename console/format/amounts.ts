@@ -68,7 +68,7 @@ export function counted(amount: number, singular: string, plural = `${singular}s
   return `${whole(amount)} ${amount === 1 ? singular : plural}`;
 }
 
-/** An enum value as words: `client_closed` → `client closed`. */
-export function words(value: string): string {
+/** An enum value for readers: `client_closed` → `client closed`. */
+export function humanise(value: string): string {
   return printable(value.replaceAll("_", " "));
 }

@@ -33,7 +33,7 @@ function isForeign(item: JsonObject): boolean {
 }
 
 function tokensOf(item: JsonObject): number {
-  // Clients leave the type of messages out.
+  // Clients omit the type of messages.
   const type = item["type"] ?? "message";
   if (type === "reasoning") return 0;
   if (type === "message") return tokensOfContent(item, "content");

@@ -9,6 +9,6 @@ export function unsatisfiableIn({ unsatisfiable }: Unsatisfiable, param: string,
   const what = unsatisfiable === "answer" ? `'${schema}'` : `the parameters of the tool '${unsatisfiable.name}'`;
   return invalid(
     unsatisfiable === "answer" ? param : "tools",
-    `The simulated provider cannot make a value for ${what}; use simpler keywords, or leave 'strict' out.`,
+    `The simulated provider cannot make a value for ${what}; use simpler keywords, or omit 'strict'.`,
   );
 }

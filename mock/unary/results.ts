@@ -6,7 +6,7 @@ export const INDEX_MEMBERS: readonly ResultMember[] = ["permute", "duplicateInde
 
 /** One result at its index in the answer. */
 export interface Listed<Item> {
-  /** The index of its input in the answer; `null` leaves it out. */
+  /** The index of its input in the answer; `null` omits it. */
   readonly index: number | null;
   readonly item: Item;
 }

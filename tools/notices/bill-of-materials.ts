@@ -4,7 +4,7 @@ import type { ProductionPackage, ProductionTree } from "./production-tree.ts";
 
 /**
  * The bill of materials, CycloneDX 1.5 as JSON: the packages of the tree and what is linked into the Rego toolchain. No time and no serial number
- * are in it, so that the same tree gives the same bytes. `npm sbom --omit=dev` would not do: it leaves out what a dependency of development needs
+ * are in it, so that the same tree gives the same bytes. `npm sbom --omit=dev` would not do: it omits what a dependency of development needs
  * too, undici and yaml among them.
  */
 export function formatBillOfMaterials(root: string, tree: ProductionTree): string {

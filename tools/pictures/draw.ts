@@ -6,7 +6,7 @@ const STYLE = `
     .box { fill: #ffffff; stroke: #33485c; stroke-width: 1.5; }
     .core { fill: #e4eef8; stroke: #1f4e79; stroke-width: 2; }
     .stop { fill: #fbeaea; stroke: #8c2f2f; stroke-width: 1.5; }
-    .word { font-size: 16px; font-weight: 600; fill: #12202d; text-anchor: middle; }
+    .title { font-size: 16px; font-weight: 600; fill: #12202d; text-anchor: middle; }
     .note { font-size: 13px; fill: #3a4a59; text-anchor: middle; }
     .label { font-size: 13px; fill: #3a4a59; }
     .head { font-size: 13px; font-weight: 600; fill: #4a5b6b; }
@@ -19,7 +19,7 @@ const STYLE = `
       .box { fill: #262c33; stroke: #9fb2c4; }
       .core { fill: #1d3a57; stroke: #86b7e6; }
       .stop { fill: #4a2323; stroke: #e69a9a; }
-      .word, .code { fill: #eef3f8; }
+      .title, .code { fill: #eef3f8; }
       .note, .label, .head { fill: #c3ced9; }
       .line { stroke: #9fb2c4; }
       .tip { fill: #9fb2c4; }
@@ -53,17 +53,17 @@ export interface Box {
   readonly x: number;
   readonly y: number;
   readonly width: number;
-  readonly word: string;
+  readonly title: string;
   readonly notes: readonly string[];
   readonly look?: "box" | "core" | "stop";
 }
 
-/** A box with a word and lines below it. */
-export function box({ x, y, width, word, notes, look = "box" }: Box): string {
+/** A box with a title and lines below it. */
+export function box({ x, y, width, title, notes, look = "box" }: Box): string {
   const middle = x + width / 2;
   return [
     `<rect class="${look}" x="${x}" y="${y}" width="${width}" height="${boxHeight(notes.length)}" rx="8"/>`,
-    `<text class="word" x="${middle}" y="${y + 25}">${escaped(word)}</text>`,
+    `<text class="title" x="${middle}" y="${y + 25}">${escaped(title)}</text>`,
     ...notes.map(
       (note, index) => `<text class="note" x="${middle}" y="${y + 46 + 18 * index}">${escaped(note)}</text>`,
     ),
@@ -80,9 +80,9 @@ export const arrow = (path: string): string => `<path class="line" d="${path}"/>
 /** For what happens apart from the requests, such as a simulation. */
 export const dashedArrow = (path: string): string => `<path class="line" stroke-dasharray="5 4" d="${path}"/>`;
 
-export const text = (look: "head" | "label" | "code" | "note", x: number, y: number, words: string): string =>
-  `<text class="${look}" x="${x}" y="${y}">${escaped(words)}</text>`;
+export const text = (look: "head" | "label" | "code" | "note", x: number, y: number, content: string): string =>
+  `<text class="${look}" x="${x}" y="${y}">${escaped(content)}</text>`;
 
-function escaped(words: string): string {
-  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+function escaped(content: string): string {
+  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

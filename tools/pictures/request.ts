@@ -20,15 +20,15 @@ export function requestDrawing(): string {
     height: 366,
     parts: [
       band(16, 16, 928, 222, "A request, from left to right; each step can end it"),
-      ...steps.flatMap(([word, first, second], index) => [
-        box({ x: at(index), y: 56, width, word, notes: [first, second], look: word === "decision" ? "core" : "box" }),
+      ...steps.flatMap(([title, first, second], index) => [
+        box({ x: at(index), y: 56, width, title, notes: [first, second], look: title === "decision" ? "core" : "box" }),
         ...(index === 0 ? [] : [arrow(`M${at(index) - gap} 94 H${at(index) - 2}`)]),
         arrow(`M${at(index) + width / 2} 132 V174`),
-        box({ x: at(index), y: 176, width, word: refusals[index] ?? "", notes: [], look: "stop" }),
+        box({ x: at(index), y: 176, width, title: refusals[index] ?? "", notes: [], look: "stop" }),
       ]),
       band(16, 254, 928, 96, "Evidence: ids, enum values, counts; no content"),
-      box({ x: 404, y: 286, width: 156, word: "decision", notes: [], look: "core" }),
-      box({ x: 776, y: 286, width: 156, word: "outcome", notes: [], look: "core" }),
+      box({ x: 404, y: 286, width: 156, title: "decision", notes: [], look: "core" }),
+      box({ x: 776, y: 286, width: 156, title: "outcome", notes: [], look: "core" }),
       text("label", 566, 304, "on disk before the first"),
       text("label", 566, 322, "byte of the answer"),
       text("label", 32, 304, "Refused requests are recorded too,"),

@@ -53,7 +53,7 @@ export function candidateLines(
   ];
 }
 
-/** Enforced constraints only: what is in shadow leaves nothing out. */
+/** Enforced constraints only: those in shadow exclude no candidate. */
 function verdictsOf(explanation: Explanation | null, endpoint: string): readonly Verdict[] {
   const candidate = explanation?.candidates.find((each) => each.endpoint === endpoint);
   return (candidate?.constraints ?? []).flatMap(({ slot, verdict, policy, constraint, reason }) =>

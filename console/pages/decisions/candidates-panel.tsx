@@ -4,7 +4,7 @@ import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { milliseconds, whole, words } from "../../format/amounts.ts";
+import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { SimulationAnswer } from "../routes/simulation-answer.tsx";
 import { candidateLines, failedRules, isExact, type CandidateLine } from "./candidate-lines.ts";
 import { RuleText } from "./rule-text.tsx";
@@ -107,7 +107,11 @@ function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
   if (call === null) return rank === null ? <Badge tone="widen">passed over</Badge> : <Badge>not needed</Badge>;
   return (
     <>
-      {call.failure === null ? <Badge tone="good">answered</Badge> : <Badge tone="stop">{words(call.failure)}</Badge>}
+      {call.failure === null ? (
+        <Badge tone="good">answered</Badge>
+      ) : (
+        <Badge tone="stop">{humanise(call.failure)}</Badge>
+      )}
       {call.calls > 1 ? <small> ×{whole(call.calls)}</small> : null}
       {call.translated === true ? " translated" : ""}
       {call.simulated ? " simulated" : ""}

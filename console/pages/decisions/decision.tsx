@@ -7,7 +7,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
-import { milliseconds, whole, words } from "../../format/amounts.ts";
+import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -79,7 +79,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <Code key="key" of={decision.key} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
-            ["Finish reason", decision.finish === null ? <Name key="none" of={null} /> : words(decision.finish)],
+            ["Finish reason", decision.finish === null ? <Name key="none" of={null} /> : humanise(decision.finish)],
           ]}
         />
       </Panel>
@@ -113,9 +113,9 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
           rows={[
             ["Capabilities", <List key="needs" of={decision.needs} />],
             ["Features", <List key="features" of={decision.features} />],
-            ["Context", words(decision.context)],
-            ["Longest output", words(decision.max_output)],
-            ["Reasoning effort", words(decision.reasoning_effort)],
+            ["Context", humanise(decision.context)],
+            ["Longest output", humanise(decision.max_output)],
+            ["Reasoning effort", humanise(decision.reasoning_effort)],
             ["Vector length", whole(decision.dimensions)],
             ["Workload", <Name key="workload" of={decision.workload} />],
             ["Owner", <Name key="owner" of={decision.owner} />],
@@ -152,8 +152,8 @@ function ChangesPanel({ decision }: { readonly decision: Decision }) {
   if (stripped.length > 0) rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
   if (dropped.length > 0) rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
   if (joined !== null) rows.push(["Answered by the calls of", <Decided key="joined" id={joined} />]);
-  if (ended !== null) rows.push(["Ended by the router", words(ended)]);
-  if (change !== null) rows.push([words(change.what), <Code key="change" of={change.id} />]);
+  if (ended !== null) rows.push(["Ended by the router", humanise(ended)]);
+  if (change !== null) rows.push([humanise(change.what), <Code key="change" of={change.id} />]);
   if (rows.length === 0) return null;
   return (
     <Panel title="What was changed">
@@ -180,7 +180,7 @@ function ShadowPanel({ decision: { shadow } }: { readonly decision: Decision }) 
             ),
           },
           { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
-          { head: "Verdict", cell: ({ verdict, effect }) => words(effect ?? verdict) },
+          { head: "Verdict", cell: ({ verdict, effect }) => humanise(effect ?? verdict) },
           { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
         ]}
       />

@@ -1,11 +1,11 @@
 import type { Decision } from "../../api/types.ts";
-import { counted, words } from "../../format/amounts.ts";
+import { counted, humanise } from "../../format/amounts.ts";
 
 /** What became of a request, in a sentence. */
 export function sentenceOf(decision: Decision): string {
   const { outcome, terminal, reason, calls, endpoint, finish } = decision;
   const failed = calls.filter(({ failure }) => failure !== null);
-  const failures = [...new Set(failed.map((call) => `${call.endpoint}: ${words(call.failure ?? "")}`))].join("; ");
+  const failures = [...new Set(failed.map((call) => `${call.endpoint}: ${humanise(call.failure ?? "")}`))].join("; ");
   if (outcome === "deny") return `Denied before any provider was called: ${reason ?? "no reason is on record"}.`;
   if (outcome === "refuse") return `Refused before a decision: ${reason ?? "no reason is on record"}.`;
   if (outcome === "answer") return "The router answered by itself; no provider was called.";
@@ -21,12 +21,12 @@ export function sentenceOf(decision: Decision): string {
     case "unknown":
       return "The process ended while the request ran; how the request ended is not known.";
     case "incomplete":
-      return `${endpoint ?? "The endpoint"} answered in part${finish === null ? "" : `: ${words(finish)}`}.`;
+      return `${endpoint ?? "The endpoint"} answered in part${finish === null ? "" : `: ${humanise(finish)}`}.`;
     case "completed":
       return failed.length === 0
         ? `${endpoint ?? "An endpoint"} answered.`
         : `${endpoint ?? "An endpoint"} answered after ${counted(failed.length, "failed call")} (${failures}).`;
     default:
-      return words(terminal);
+      return humanise(terminal);
   }
 }

@@ -1,13 +1,13 @@
 import type { Tone } from "../../components/text.tsx";
 import type { DecisionLine } from "../../api/types.ts";
-import { ABSENT, dollars, words } from "../../format/amounts.ts";
+import { ABSENT, dollars, humanise } from "../../format/amounts.ts";
 
-/** How a request ended, in a word. */
+/** The result of a request, for a cell of a table. */
 export function resultOf({ outcome, terminal }: Pick<DecisionLine, "outcome" | "terminal">): string {
   if (outcome === "deny") return "denied";
   if (outcome === "refuse") return "refused";
   if (terminal === null) return "running";
-  return words(terminal);
+  return humanise(terminal);
 }
 
 const TONES: Readonly<Record<string, Tone>> = {

@@ -12,7 +12,7 @@ type Scope = CreateKey["scopes"][number];
 const SCOPES: Readonly<Record<Scope, string>> = {
   inference: "call models",
   "catalogue:read": "list models",
-  "route:simulate": "ask how a request would be decided",
+  "route:simulate": "request how a request would be decided",
   "spend:read": "read what was spent",
   "policies:approve": "approve policies",
   "governance:read": "read decisions, policies and summaries",

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
-import { counted, dollars, whole, words } from "../../format/amounts.ts";
+import { counted, dollars, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
@@ -66,7 +66,7 @@ function ofDegraded(part: string): Concern {
   return {
     key: `degraded ${part}`,
     tone: "stop",
-    kind: words(part),
+    kind: humanise(part),
     text: text ?? "This part of the server is degraded.",
   };
 }
@@ -93,7 +93,7 @@ function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
       .map((each) => ({
         key: each.id,
         tone: "stop" as const,
-        kind: words(each.state),
+        kind: humanise(each.state),
         text: (
           <>
             <Name of={each.id} />: {troubleOf(each)}

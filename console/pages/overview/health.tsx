@@ -3,7 +3,7 @@ import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { counted, milliseconds, span, whole, words } from "../../format/amounts.ts";
+import { counted, milliseconds, span, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 
 export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
@@ -12,7 +12,7 @@ export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => sta
 export function troubleOf({ state, failure, consecutive_failures, retry_in_ms }: EndpointHealth): string {
   const times = consecutive_failures > 1 ? ` ${whole(consecutive_failures)} times in a row` : "";
   const parts = [
-    ...(failure === null ? [] : [`${words(failure)}${times}`]),
+    ...(failure === null ? [] : [`${humanise(failure)}${times}`]),
     ...(retry_in_ms !== null && retry_in_ms > 0 ? [`tried again in ${milliseconds(retry_in_ms)}`] : []),
     ...(state === "half_open" ? ["the next call tries it again"] : []),
   ];
@@ -36,7 +36,7 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
                 { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
                 {
                   head: "State",
-                  cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{words(each.state)}</Badge>,
+                  cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{humanise(each.state)}</Badge>,
                 },
                 { head: "Why", cell: (each) => (isWell(each) ? <Name of={null} /> : troubleOf(each)) },
                 { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
@@ -79,10 +79,10 @@ export function ServerPanel({
                 [
                   "Evidence store",
                   <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
-                    {evidence.cause === undefined ? words(evidence.state) : words(evidence.cause)}
+                    {evidence.cause === undefined ? humanise(evidence.state) : humanise(evidence.cause)}
                   </Badge>,
                 ],
-                ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(words).join(", ")],
+                ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(humanise).join(", ")],
                 ["Replicas", replicas === null ? "unknown" : counted(running(replicas), "process", "processes")],
               ]}
             />
@@ -109,7 +109,7 @@ function Replicas({ of }: { readonly of: readonly Replica[] }) {
         { head: "Replica since", cell: ({ started_at }) => <Time at={started_at} /> },
         {
           head: "State",
-          cell: ({ state }) => <Badge tone={state === "running" ? "good" : "stop"}>{words(state)}</Badge>,
+          cell: ({ state }) => <Badge tone={state === "running" ? "good" : "stop"}>{humanise(state)}</Badge>,
         },
         { head: "Last seen", cell: ({ seen_at }) => <Time at={seen_at} /> },
       ]}

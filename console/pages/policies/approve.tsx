@@ -3,7 +3,7 @@ import { callText, isObject, member, type Failure } from "../../api/client.ts";
 import { ErrorBox } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { Code } from "../../components/text.tsx";
-import { counted, whole, words } from "../../format/amounts.ts";
+import { counted, whole, humanise } from "../../format/amounts.ts";
 import { ChangeDialog, type ChangeProps } from "./change.tsx";
 
 /** What an approval states of the report that the approver has read; the members of `report` in the API. */
@@ -75,7 +75,7 @@ function ReportReader({
     return (
       <Facts
         rows={[
-          ["Access, if promoted", words(read.access)],
+          ["Access, if promoted", humanise(read.access)],
           ["Changed", counted(read.changed, "request class", "request classes")],
           ["Assertions", `${whole(passed)} passed, ${whole(failed)} failed, ${whole(waived)} waived`],
           ["Report", <Code key="report" of={read.facts.sha256} short={12} />],

@@ -7,7 +7,7 @@ import { Dialog } from "../../components/dialog.tsx";
 import { ErrorBox } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
-import { counted, words } from "../../format/amounts.ts";
+import { counted, humanise } from "../../format/amounts.ts";
 
 /** What a dialog about a policy gets: the state that the reader has seen, and what to do when it is over. */
 export interface ChangeProps {
@@ -92,12 +92,12 @@ function Conflict({
   readonly onChanged: () => void;
 }) {
   const rows = differences(before, now);
-  const leave = (): void => {
+  const reloadAndClose = (): void => {
     onChanged();
     onClose();
   };
   return (
-    <Dialog title="The policy has changed meanwhile" onClose={leave}>
+    <Dialog title="The policy has changed meanwhile" onClose={reloadAndClose}>
       <p>Nothing was done. Somebody changed the policy after you read it.</p>
       {rows.length === 0 ? (
         <p>What you saw is the same now; its record has moved on.</p>
@@ -114,7 +114,7 @@ function Conflict({
         />
       )}
       <div class="actions">
-        <button type="button" class="primary" onClick={leave}>
+        <button type="button" class="primary" onClick={reloadAndClose}>
           Show it as it is now
         </button>
       </div>
@@ -146,7 +146,7 @@ function factsOf({
   withdrawn,
 }: Policy): Readonly<Record<string, string>> {
   return {
-    State: words(state),
+    State: humanise(state),
     "Enforced revision": enforced?.revision ?? "none",
     "Candidate revision": candidate?.revision ?? "none",
     Approvals:

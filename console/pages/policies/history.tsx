@@ -5,7 +5,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
-import { whole, words } from "../../format/amounts.ts";
+import { whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { RECORD_TITLES } from "./wording.ts";
 
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<Row>[] = [
     head: "What",
     cell: (row) => {
       const kind = textOf(row, "kind") ?? "";
-      return Object.hasOwn(RECORD_TITLES, kind) ? RECORD_TITLES[kind] : words(kind);
+      return Object.hasOwn(RECORD_TITLES, kind) ? RECORD_TITLES[kind] : humanise(kind);
     },
   },
   {
@@ -90,7 +90,7 @@ const COLUMNS: readonly Column<Row>[] = [
     head: "Why",
     cell: (row) => {
       const reason = textOf(row, "reason");
-      return reason === null ? <Name of={null} /> : words(reason);
+      return reason === null ? <Name of={null} /> : humanise(reason);
     },
   },
   { head: "Content", cell: (row) => <Code of={textOf(row, "digest")} short={12} /> },

@@ -6,7 +6,7 @@ import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { counted, share, whole, words } from "../../format/amounts.ts";
+import { counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { stateTone } from "./wording.ts";
@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
       </a>
     ),
   },
-  { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{words(state)}</Badge> },
+  { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{humanise(state)}</Badge> },
   {
     head: "Title",
     cell: ({ title }) => (
@@ -87,7 +87,7 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
   {
     head: "Drift",
     cell: ({ drift }) =>
-      drift.length === 0 ? <Name of={null} /> : <Badge tone="widen">{drift.map(words).join(", ")}</Badge>,
+      drift.length === 0 ? <Name of={null} /> : <Badge tone="widen">{drift.map(humanise).join(", ")}</Badge>,
   },
 ];
 

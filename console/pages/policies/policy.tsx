@@ -6,7 +6,7 @@ import { Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { words } from "../../format/amounts.ts";
+import { humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { ApproveDialog } from "./approve.tsx";
@@ -62,7 +62,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
     <>
       <div class="title">
         <h1>
-          <Name of={id} /> <Badge tone={stateTone(policy.state)}>{words(policy.state)}</Badge>
+          <Name of={id} /> <Badge tone={stateTone(policy.state)}>{humanise(policy.state)}</Badge>
         </h1>
         <Actions policy={policy} ask={ask} />
       </div>
@@ -180,7 +180,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
             { head: "Workspace", cell: ({ by }) => <Name of={by.workspace} /> },
             { head: "Roles", cell: ({ by }) => <Name of={by.roles.join(", ")} /> },
             { head: "When", cell: ({ at }) => <Time at={at} /> },
-            { head: "Report", cell: ({ report }) => (report === null ? "none" : words(report.status)) },
+            { head: "Report", cell: ({ report }) => (report === null ? "none" : humanise(report.status)) },
           ]}
         />
       )}

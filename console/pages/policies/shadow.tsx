@@ -4,7 +4,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
-import { counted, share, whole, words } from "../../format/amounts.ts";
+import { counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 
@@ -165,7 +165,7 @@ const EXAMPLE_COLUMNS: readonly Column<Example>[] = [
   {
     head: "Effect",
     cell: ({ effect, verdict, newly_denied }) => (
-      <Badge tone={newly_denied > 0 ? "stop" : "quiet"}>{words(effect ?? verdict)}</Badge>
+      <Badge tone={newly_denied > 0 ? "stop" : "quiet"}>{humanise(effect ?? verdict)}</Badge>
     ),
   },
   { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },

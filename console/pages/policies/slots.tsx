@@ -2,7 +2,7 @@ import type { Policy, PolicySlot } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { words } from "../../format/amounts.ts";
+import { humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 
 /** What is enforced and what is in shadow. */
@@ -20,7 +20,7 @@ export function SlotsPanel({ policy }: { readonly policy: Policy }) {
       </div>
       {drift.length === 0 ? null : (
         <p class="notice widen">
-          This server differs from the policy log: {drift.map(words).join(", ")}. Its files have{" "}
+          This server differs from the policy log: {drift.map(humanise).join(", ")}. Its files have{" "}
           {files === null ? "no such policy" : files.revision}.
         </p>
       )}
@@ -66,7 +66,7 @@ function Slot({
       <ul class="bullets">
         {constraints.map(({ name, effect, reasons }) => (
           <li key={name}>
-            <Code of={name} /> <small>{words(effect)}</small>{" "}
+            <Code of={name} /> <small>{humanise(effect)}</small>{" "}
             <small>
               <Name of={reasons.join(", ")} />
             </small>
@@ -74,7 +74,7 @@ function Slot({
         ))}
         {obligations.map(({ name, kind, value }) => (
           <li key={name}>
-            <Code of={name} /> <small>{words(kind)}</small> <Code of={String(value)} />
+            <Code of={name} /> <small>{humanise(kind)}</small> <Code of={String(value)} />
           </li>
         ))}
       </ul>

@@ -1,6 +1,6 @@
 import type { MissingRequirement } from "../../api/types.ts";
 import type { Tone } from "../../components/text.tsx";
-import { counted, span, words } from "../../format/amounts.ts";
+import { counted, span, humanise } from "../../format/amounts.ts";
 
 const TONES: Readonly<Record<string, Tone>> = {
   enforced: "good",
@@ -32,7 +32,7 @@ export function missingSentence(missing: MissingRequirement): string {
     case "assertions":
       return "a verified report whose assertions all pass";
     default:
-      return need > 0 ? `${words(requirement)}: ${have} of ${need}` : words(requirement);
+      return need > 0 ? `${humanise(requirement)}: ${have} of ${need}` : humanise(requirement);
   }
 }
 

@@ -12,7 +12,7 @@ export interface RouteEndpoint {
   /** US dollars for a million tokens; `null` where the table has no price. */
   readonly price: { readonly input: number | null; readonly output: number | null } | null;
   readonly inPlan: boolean;
-  /** The first constraint that leaves it out; `null` where none does. */
+  /** The first constraint that excludes it; `null` where none does. */
   readonly leftOutBy: string | null;
   /** Health as the answering process has it; `null` where it is not in the plan. */
   readonly health: string | null;

@@ -3,7 +3,7 @@ import type { RouteSimulation } from "../../api/types.ts";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { words } from "../../format/amounts.ts";
+import { humanise } from "../../format/amounts.ts";
 import { endpointsOf } from "./route-facts.ts";
 import { priceOf } from "./wording.ts";
 
@@ -55,8 +55,8 @@ const CONSTRAINTS = [
   { head: "Policy", cell: ({ policy }: Constraint) => <Name of={policy} /> },
   { head: "Slot", cell: ({ slot }: Constraint) => (slot === "candidate" ? "in shadow" : slot) },
   { head: "Constraint", cell: ({ constraint }: Constraint) => <Code of={constraint} /> },
-  { head: "Verdict", cell: ({ verdict }: Constraint) => <Badge tone="widen">{words(verdict)}</Badge> },
-  { head: "Effect", cell: ({ effect }: Constraint) => (effect === undefined ? "" : words(effect)) },
+  { head: "Verdict", cell: ({ verdict }: Constraint) => <Badge tone="widen">{humanise(verdict)}</Badge> },
+  { head: "Effect", cell: ({ effect }: Constraint) => (effect === undefined ? "" : humanise(effect)) },
   { head: "Reason", cell: ({ reason }: Constraint) => <Code of={reason} /> },
   { head: "Endpoints", cell: ({ failing }: Constraint) => <Name of={failing?.join(", ")} /> },
 ];
