@@ -57,7 +57,7 @@ const long = [
   "test/dispatch/limiters/concurrency-limiter.test.ts",
   "test/policy/policy-set.test.ts",
   "test/policy/shadow.test.ts",
-  "test/policy/words-permuted.test.ts",
+  "test/policy/strings-permuted.test.ts",
   "test/recorded/anthropic-messages.test.ts",
   "test/recorded/bedrock-converse.test.ts",
   "test/recorded/bedrock-invoke.test.ts",

@@ -140,7 +140,7 @@ describe("the shape of the house", () => {
   });
 
   it("members of wire formats are named in dialects only", () => {
-    // Names of wire formats that mean nothing else here; `max_output_tokens` and `reasoning_effort` are words of policies too.
+    // Names of wire formats that mean nothing else here; `max_output_tokens` and `reasoning_effort` are members of policies too.
     const members =
       "max_completion_tokens|max_tokens|best_of|image_url|input_image|input_audio|input_file|video_url|prompt_cache_key|stream_options|include_usage|parallel_tool_calls|tool_choice|tool_calls|finish_reason|stop_reason|stop_sequences?|top_p|top_k|top_n|top_logprobs|frequency_penalty|presence_penalty|logit_bias|response_format|encoding_format|output_dimension|input_type|relevance_score|return_documents|max_tokens_per_doc|category_scores|prompt_tokens|completion_tokens|cache_control|content_block|message_start|budget_tokens|previous_response_id|billed_units|service_tier|anthropic-[a-z]+|x-ratelimit-[a-z]+|inferenceConfig|generationConfig|systemInstruction";
     const named = new RegExp(`["'\`.]/?(?:${members})["'\`]?\\b|\\b(?:${members}):`);

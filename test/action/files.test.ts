@@ -155,7 +155,7 @@ describe("the action", () => {
 });
 
 describe("the workflow", () => {
-  it("runs for pull requests, with the least leave, one run at a time", () => {
+  it("runs for pull requests, with the fewest permissions, one run at a time", () => {
     expect(Object.keys(objectOf(workflow["on"]))).toEqual(["pull_request"]);
     expect(workflow["permissions"]).toEqual({});
     expect(job["permissions"]).toEqual({ contents: "read", "pull-requests": "write", "security-events": "write" });

@@ -117,7 +117,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     );
   });
 
-  it("hands every input to Signalbox as one word, and keeps its cache out of the workspace", async () => {
+  it("passes every input to Signalbox as one argument, and keeps its cache out of the workspace", async () => {
     const { calls, runner } = await reported(
       { simulate: 0, markdown: FAILED },
       {
@@ -292,7 +292,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(comment).toContain("The input detailed-exitcode must be true or false");
   });
 
-  it("fetches what a shallow checkout leaves out", async () => {
+  it("fetches what a shallow checkout omits", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     for (let count = 0; count < 80; count += 1) git(folder, "commit", "--quiet", "--allow-empty", "--message", "more");
     const head = git(folder, "rev-parse", "HEAD");

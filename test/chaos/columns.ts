@@ -80,7 +80,7 @@ const SURFACES = {
   moderations: {
     name: "moderations",
     path: "/v1/moderations",
-    body: { input: ["a kind word", "simulated-violence"] },
+    body: { input: ["a kind text", "simulated-violence"] },
     operation: "moderate",
     read: readResults,
     readStream: null,
@@ -97,7 +97,7 @@ export interface Column {
   /** The dialect that a fallback of the column speaks: never the same as its own. */
   readonly spare: DialectName;
   readonly stream: boolean;
-  /** Words that are true of the upstream's model even when it is well. */
+  /** Settings of the simulated provider that hold for the upstream's model even without a fault. */
   readonly nature: readonly string[];
 }
 

@@ -34,10 +34,10 @@ export function chaosDocument(): string {
     ...WAYS.filter(({ name }) => name !== "well").map(({ name, alone, withFallback }) =>
       row(
         name.replaceAll("-", " "),
-        [false, true].flatMap((stream) => words(alone(stream), withFallback(stream))),
+        [false, true].flatMap((stream) => cellsOf(alone(stream), withFallback(stream))),
       ),
     ),
-    row("nothing listens", [...words("failed", "whole"), ...words("failed", "whole")]),
+    row("nothing listens", [...cellsOf("failed", "whole"), ...cellsOf("failed", "whole")]),
     ENDING,
   ].join("\n");
 }
@@ -60,12 +60,12 @@ function table(columns: readonly Column[]): readonly string[] {
       const some = new Set(having.map(({ dialect }) => dialect));
       const which =
         having.length === columns.length || some.size === all.size ? "all" : [...some].toSorted().join(", ");
-      return row(fault.name, [...words(fault.alone, fault.withFallback), which]);
+      return row(fault.name, [...cellsOf(fault.alone, fault.withFallback), which]);
     }),
   ];
 }
 
-function words(alone: Expected, withFallback: Expected): readonly string[] {
+function cellsOf(alone: Expected, withFallback: Expected): readonly string[] {
   return [ALONE[alone], alone === "failed" ? SAVED[withFallback] : ALONE[withFallback]];
 }
 

@@ -11,8 +11,8 @@ export type Expected = "whole" | "failed" | "either";
 export interface Fault {
   /** Such as `cut, before the headers`. */
   readonly name: string;
-  /** For the simulated provider (docs/mock.md). */
-  readonly words: readonly string[];
+  /** Settings of the simulated provider (docs/mock.md). */
+  readonly settings: readonly string[];
   /** What a route without a fallback gives. */
   readonly alone: Expected;
   /** What a route with a healthy fallback gives; `whole` means from whichever of the two. */
@@ -43,46 +43,46 @@ export const STREAMS: Readonly<Partial<Record<DialectName, Streaming>>> = {
   "cohere-chat": { prelude: 2, tail: "optional" },
 };
 
-/** A moment in words for people and in the word of the simulated provider. */
+/** A moment: a name for people, and the value of the simulated provider's setting. */
 interface Moment {
   readonly name: string;
-  readonly word: string;
+  readonly value: string;
   readonly when: "before" | "during" | "after last token" | "after terminal";
   /** Half an event: only a connection can break there. */
   readonly within?: true;
 }
 
-/** Long enough for what has been said to have left before the fault comes. */
+/** Long enough for what has been written to be sent before the fault comes. */
 const PACE = "chunk-delay=25ms";
 
 /** The moments of a stream, in their order. */
 function streamMoments({ prelude, tail }: Streaming): readonly Moment[] {
   return [
-    { name: "after the headers", word: "after-headers", when: "before" },
-    ...(prelude === 0 ? [] : [{ name: "before the first output", word: `after-${prelude}`, when: "before" } as const]),
-    { name: "within the first output", word: `in-${prelude + 1}`, when: "before", within: true },
-    { name: "between two events", word: `after-${prelude + 3}`, when: "during" },
-    { name: "within an event", word: `in-${prelude + 4}`, when: "during", within: true },
-    { name: "before the finish reason", word: "before-finish", when: "during" },
+    { name: "after the headers", value: "after-headers", when: "before" },
+    ...(prelude === 0 ? [] : [{ name: "before the first output", value: `after-${prelude}`, when: "before" } as const]),
+    { name: "within the first output", value: `in-${prelude + 1}`, when: "before", within: true },
+    { name: "between two events", value: `after-${prelude + 3}`, when: "during" },
+    { name: "within an event", value: `in-${prelude + 4}`, when: "during", within: true },
+    { name: "before the finish reason", value: "before-finish", when: "during" },
     ...(tail === null
       ? []
       : [
           {
             name: "before the last event",
-            word: "before-done",
+            value: "before-done",
             when: tail === "demanded" ? "during" : "after last token",
           } as const,
         ]),
-    { name: "after the last event", word: "end", when: "after terminal" },
+    { name: "after the last event", value: "end", when: "after terminal" },
   ];
 }
 
 const WHOLE_MOMENTS: readonly Moment[] = [
-  { name: "after the headers", word: "after-headers", when: "before" },
-  { name: "within the answer", word: "in-1", when: "before", within: true },
+  { name: "after the headers", value: "after-headers", when: "before" },
+  { name: "within the answer", value: "in-1", when: "before", within: true },
 ];
 
-const BEFORE_HEADERS: Moment = { name: "before the headers", word: "before-headers", when: "before", within: true };
+const BEFORE_HEADERS: Moment = { name: "before the headers", value: "before-headers", when: "before", within: true };
 
 /** Statuses of errors; all but the caller's own mistake may go better elsewhere. */
 const STATUSES = [400, 401, 404, 408, 429, 500, 503, 529] as const;
@@ -119,7 +119,7 @@ function wholeFaults({ dialect, surface }: Column): readonly Fault[] {
   ];
 }
 
-/** Protocols that have a word for an answer that failed, besides an error. */
+/** Protocols that have a value for an answer that failed, besides an error. */
 const SAYS_FAILED: ReadonlySet<DialectName> = new Set(["openai-responses", "cohere-chat"]);
 
 function streamFaults({ dialect }: Column, streaming: Streaming): readonly Fault[] {
@@ -133,44 +133,44 @@ function streamFaults({ dialect }: Column, streaming: Streaming): readonly Fault
       content.filter((moment) => isSayable(kind, moment, dialect)).map((moment) => at(kind, moment)),
     ),
     ...content
-      .filter(({ word }) => word !== "after-headers")
+      .filter(({ value }) => value !== "after-headers")
       .map((moment) =>
-        fault(`duplicate, ${moment.name}`, [`duplicate=${moment.word}`], "either", "either", { repeats: true }),
+        fault(`duplicate, ${moment.name}`, [`duplicate=${moment.value}`], "either", "either", { repeats: true }),
       ),
   ];
 }
 
 /** A response cannot be said to have failed before it has begun, nor after it has ended. */
-function isSayable(kind: string, { word }: Moment, dialect: DialectName): boolean {
-  return kind !== "failed" || dialect !== "openai-responses" || (word !== "after-headers" && word !== "end");
+function isSayable(kind: string, { value }: Moment, dialect: DialectName): boolean {
+  return kind !== "failed" || dialect !== "openai-responses" || (value !== "after-headers" && value !== "end");
 }
 
 function brokenConnections(moment: Moment): readonly Fault[] {
   return ["cut", "close", "reset", "stall"].map((kind) => at(kind, moment));
 }
 
-function at(kind: string, { name, word, when }: Moment): Fault {
-  const words = [`${kind}=${word}`, ...(when === "during" ? [PACE] : [])];
+function at(kind: string, { name, value, when }: Moment): Fault {
+  const settings = [`${kind}=${value}`, ...(when === "during" ? [PACE] : [])];
   const silent = kind === "stall";
   switch (when) {
     case "before":
-      return fault(`${kind}, ${name}`, words, "failed", "whole", { silent });
+      return fault(`${kind}, ${name}`, settings, "failed", "whole", { silent });
     case "during":
-      // Nothing may have left where the disk was slow; then the fallback answers, and must answer in full.
-      return fault(`${kind}, ${name}`, words, "failed", "either", { silent });
+      // Nothing may have been sent where the disk was slow; then the fallback answers, and must answer in full.
+      return fault(`${kind}, ${name}`, settings, "failed", "either", { silent });
     case "after last token":
-      return fault(`${kind}, ${name}`, words, "either", "either", { silent, losesUsage: true });
+      return fault(`${kind}, ${name}`, settings, "either", "either", { silent, losesUsage: true });
     case "after terminal":
-      return fault(`${kind}, ${name}`, words, "whole", "whole", { silent });
+      return fault(`${kind}, ${name}`, settings, "whole", "whole", { silent });
   }
 }
 
 function fault(
   name: string,
-  words: readonly string[],
+  settings: readonly string[],
   alone: Expected,
   withFallback: Expected = alone,
   more: Partial<Pick<Fault, "silent" | "repeats" | "losesUsage">> = {},
 ): Fault {
-  return { name, words, alone, withFallback, silent: false, repeats: false, losesUsage: false, ...more };
+  return { name, settings, alone, withFallback, silent: false, repeats: false, losesUsage: false, ...more };
 }

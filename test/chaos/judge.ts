@@ -8,11 +8,11 @@ export interface Undamaged {
   readonly spare: Answer;
 }
 
-/** What became of a cell, as a word for people. */
+/** What became of a cell, as text for people. */
 export type Fate = "answered" | "saved" | "error" | "broken stream";
 
 /** Whatever a provider says about an error; none of it may reach a client. */
-const UPSTREAM_WORDS = /simulated (answer with status|failure)/i;
+const UPSTREAM_TEXT = /simulated (answer with status|failure)/i;
 
 /** Names that only the provider gives. A success may carry them; what we say of a failure may not. */
 const UPSTREAM_NAMES = /mock|simulated/i;
@@ -75,7 +75,7 @@ function isBeginning({ fault }: Cell, { seen }: Answer, { own, spare }: Undamage
 
 function errorProblems({ fault }: Cell, { status, body, headers }: Answer): readonly string[] {
   const problems: string[] = [];
-  const isOurs = fault.words.includes("400") ? status === 400 : status === 502 || status === 504;
+  const isOurs = fault.settings.includes("400") ? status === 400 : status === 502 || status === 504;
   if (!isOurs) problems.push(`status ${status} for a failure of the provider`);
   if (!/"error":\{/.test(body) || !/"message":"/.test(body)) problems.push("an error without the error's shape");
   const kinds = FAILURE_KINDS.filter((kind) => body.includes(`(${kind})`));
@@ -86,9 +86,9 @@ function errorProblems({ fault }: Cell, { status, body, headers }: Answer): read
 }
 
 function leaks({ body, headers }: Answer, fate: Fate): readonly string[] {
-  const said = fate === "error" ? UPSTREAM_NAMES : UPSTREAM_WORDS;
+  const said = fate === "error" ? UPSTREAM_NAMES : UPSTREAM_TEXT;
   const problems: string[] = [];
-  if (said.test(body)) problems.push("the provider's words in the body");
-  if (UPSTREAM_NAMES.test(JSON.stringify(headers))) problems.push("the provider's words in the headers");
+  if (said.test(body)) problems.push("the provider's text in the body");
+  if (UPSTREAM_NAMES.test(JSON.stringify(headers))) problems.push("the provider's text in the headers");
   return problems;
 }

@@ -93,7 +93,7 @@ function problemsOf(one: Played): readonly string[] {
 }
 
 const named = ({ cell }: Played): string =>
-  `${cell.column.id}: ${cell.fault.name}${cell.hasFallback ? ", with a fallback" : ""} (${cell.fault.words.join("+")})`;
+  `${cell.column.id}: ${cell.fault.name}${cell.hasFallback ? ", with a fallback" : ""} (${cell.fault.settings.join("+")})`;
 
 describe.each(COLUMNS)("$id", (column: Column) => {
   it("answers where nothing is wrong", () => {

@@ -12,7 +12,7 @@ export interface Way {
 }
 
 /** Whatever is said of a failure; no client may read it. */
-const WORDS = "simulated failure";
+const ERROR_TEXT = "simulated failure";
 
 const head = (type: string, more: string): string => `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${more}\r\n\r\n`;
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
@@ -113,14 +113,16 @@ export const WAYS: readonly Way[] = [
   ),
   way("error-without-end", (socket) => {
     socket.write("HTTP/1.1 500 simulated failure\r\ntransfer-encoding: chunked\r\n\r\n");
-    drip(socket, chunked(WORDS.repeat(100)));
+    drip(socket, chunked(ERROR_TEXT.repeat(100)));
   }),
   way(
-    "words-everywhere",
+    "error-text-everywhere",
     (socket) => {
-      const body = JSON.stringify({ error: { message: WORDS, type: WORDS, code: WORDS, param: WORDS } });
+      const body = JSON.stringify({
+        error: { message: ERROR_TEXT, type: ERROR_TEXT, code: ERROR_TEXT, param: ERROR_TEXT },
+      });
       socket.write(
-        `HTTP/1.1 503 ${WORDS}\r\nx-simulated: ${WORDS}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        `HTTP/1.1 503 ${ERROR_TEXT}\r\nx-simulated: ${ERROR_TEXT}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
       );
     },
     { complete: true },

@@ -29,7 +29,7 @@ const CELLS: readonly Cell[] = NAMES.flatMap((name) =>
       const way = WAYS.find((known) => known.name === name);
       const fault: Fault = {
         name,
-        words: [],
+        settings: [],
         alone: way?.alone(column.stream) ?? "failed",
         withFallback: way?.withFallback(column.stream) ?? "whole",
         silent: true,

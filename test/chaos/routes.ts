@@ -108,7 +108,7 @@ export function chaosRoutes(
         endpoint(spareRoute(column), column, column.spare, []),
       ]),
       ...cells.map(({ id, column, fault }) =>
-        endpoint(id, column, column.dialect, fault.words, providerOf(id, column, fault)),
+        endpoint(id, column, column.dialect, fault.settings, providerOf(id, column, fault)),
       ),
     ],
     routes,
@@ -155,11 +155,11 @@ function endpoint(
   id: string,
   { surface, nature }: Column,
   dialect: DialectName,
-  words: readonly string[],
+  settings: readonly string[],
   servedBy = `${dialect}-patient`,
 ): object {
   const { operation } = surface;
-  const all = [`simulated-${operation}`, ...(operation === "embed" ? ["dimensions=8"] : []), ...nature, ...words];
+  const all = [`simulated-${operation}`, ...(operation === "embed" ? ["dimensions=8"] : []), ...nature, ...settings];
   return {
     id,
     model: nature.length > 0 ? "moderate-other" : operation,

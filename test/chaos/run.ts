@@ -56,9 +56,10 @@ export function recordProblems({ cell, answer }: Played, entries: readonly Evide
   if (fate === "saved" && spare.length === 0) problems.push("without a saved answer");
   if (fate === "broken stream" && spare.length > 0) problems.push("a fallback after the client had seen output");
   // The caller's own mistake is the same mistake everywhere.
-  const isRefusal = cell.fault.words.includes("400");
+  const isRefusal = cell.fault.settings.includes("400");
   if (isRefusal && spare.length > 0) problems.push("a fallback for the caller's own mistake");
-  // The simulated provider refuses words that it cannot obey with a 400: such a cell would test nothing.
-  if (!isRefusal && own.some(({ status }) => status === 400)) problems.push("the simulated provider refused the words");
+  // The simulated provider refuses settings that it cannot obey with a 400: such a cell would test nothing.
+  if (!isRefusal && own.some(({ status }) => status === 400))
+    problems.push("the simulated provider refused the settings");
   return problems;
 }

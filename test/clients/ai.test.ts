@@ -88,11 +88,11 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
       const requested = {
         model: model(session, route),
         maxOutputTokens: LIMIT,
-        output: Output.object({ schema: z.object({ answer: z.int(), words: z.array(z.string()).min(1) }) }),
+        output: Output.object({ schema: z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }) }),
         prompt: "Answer.",
       };
       const { output } = await generateText(requested);
-      expect(output).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
+      expect(output).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
       expect(await streamText(requested).output).toEqual(output);
     });
 

@@ -29,7 +29,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     const whole = await caller.whole(session, route);
     expect(whole).toEqual({
       text: expect.stringMatching(new RegExp(`^Simulated answer from simulated-${route} to `)),
-      finish: caller.words.stop,
+      finish: caller.finishReasons.stop,
       usage: USAGE[route],
     });
     expect(await caller.stream(session, route)).toEqual({
@@ -39,12 +39,17 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     expect(session.sent).toHaveLength(2);
   });
 
-  it.each(ROUTES)("says in its own words that an answer is cut short, over the route %s", async (route) => {
-    const session = openSession(fixture);
-    for (const ask of [caller.whole, caller.stream]) {
-      expect(await ask(session, variantOf(route, "short"))).toMatchObject({ finish: caller.words.length });
-      if (UNFILTERED.includes(route)) continue;
-      expect(await ask(session, variantOf(route, "filtered"))).toMatchObject({ finish: caller.words.filtered });
-    }
-  });
+  it.each(ROUTES)(
+    "reports with its own finish reason that an answer is cut short, over the route %s",
+    async (route) => {
+      const session = openSession(fixture);
+      for (const ask of [caller.whole, caller.stream]) {
+        expect(await ask(session, variantOf(route, "short"))).toMatchObject({ finish: caller.finishReasons.length });
+        if (UNFILTERED.includes(route)) continue;
+        expect(await ask(session, variantOf(route, "filtered"))).toMatchObject({
+          finish: caller.finishReasons.filtered,
+        });
+      }
+    },
+  );
 });

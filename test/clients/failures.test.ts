@@ -5,7 +5,7 @@ import {
   ROUTES,
   STARTING,
   startFixture,
-  UPSTREAM_WORDS,
+  UPSTREAM_TEXT,
   variantOf,
   type Fixture,
   type Route,
@@ -56,7 +56,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
         }
         const error = await thrownBy(caller.stream(session, variantOf(route, variant)));
         expect(everythingSaid(error)).toMatch(sentence);
-        expect(everythingSaid(error)).not.toMatch(UPSTREAM_WORDS);
+        expect(everythingSaid(error)).not.toMatch(UPSTREAM_TEXT);
         expect(session.sent).toHaveLength(1);
       },
     );
@@ -64,14 +64,14 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
 
   for (const [variant, status, sentence] of REFUSALS) {
     it.each(routesFor(caller, variant))(
-      `hears our words and never the provider's (${variant}), over the route %s`,
+      `gets our text and never the provider's (${variant}), over the route %s`,
       async (route) => {
         const session = openSession(fixture, { retries: 0 });
         for (const ask of [caller.whole, caller.stream]) {
           const error = await thrownBy(ask(session, variantOf(route, variant)));
           expect(statusOf(error)).toBe(status);
           expect(everythingSaid(error)).toMatch(sentence);
-          expect(everythingSaid(error)).not.toMatch(UPSTREAM_WORDS);
+          expect(everythingSaid(error)).not.toMatch(UPSTREAM_TEXT);
         }
         expect(session.sent).toHaveLength(2);
       },

@@ -19,13 +19,13 @@ export const ROUTES: readonly Route[] = ["chat", "legacy", "responses", "message
 /** The routes whose turns are tried in every client. Every client calls every route plainly and in a denied way; it breaks every one in `npm run test:long`. */
 export const CONVERSING: readonly Route[] = ["chat", "responses", "messages"];
 
-/** Words for the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with `+tool-calls=2`. */
+/** Settings of the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with `+tool-calls=2`. */
 const VARIANTS = {
   parallel: "tool-calls=2",
   short: "finish=length",
   filtered: "finish=content_filter",
   refusing: "refusal",
-  /** After the client has seen the beginning: the slow pieces keep the first events from leaving together with the end. */
+  /** After the client has seen the beginning: the slow pieces keep the first events from being sent together with the end. */
   cut: "chunks=40+cut=after-10+chunk-delay=2ms",
   reset: "chunks=40+reset=after-10+chunk-delay=2ms",
   malformed: "chunks=40+malformed=after-10+chunk-delay=2ms",
@@ -45,8 +45,8 @@ export function variantOf(route: Route, variant: Variant): string {
   return `${route}.${variant}`;
 }
 
-/** Whatever a simulated provider says in words about an error begins like this; no client may ever read it. */
-export const UPSTREAM_WORDS = /simulated (answer with status|failure)/i;
+/** How every error text of the simulated provider begins; no client may ever read it. */
+export const UPSTREAM_TEXT = /simulated (answer with status|failure)/i;
 
 /** Milliseconds that a start may take: the policies are compiled where no earlier test has left them. */
 export const STARTING = 60_000;
@@ -146,7 +146,7 @@ function endpoints(route: Route): readonly object[] {
   const base = `simulated-${route}`;
   return [
     row(route, base),
-    ...Object.entries(VARIANTS).map(([variant, words]) => row(`${route}.${variant}`, `${base}+${words}`)),
+    ...Object.entries(VARIANTS).map(([variant, setting]) => row(`${route}.${variant}`, `${base}+${setting}`)),
   ];
 }
 

@@ -87,9 +87,9 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
 
     it("gets structured output", async () => {
       const session = openSession(fixture);
-      const schema = z.object({ answer: z.number(), words: z.array(z.string()).min(1) });
+      const schema = z.object({ answer: z.number(), parts: z.array(z.string()).min(1) });
       const structured = model(session, route).withStructuredOutput(schema, { name: "answer", method: "jsonSchema" });
-      expect(await structured.invoke("Answer.")).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
+      expect(await structured.invoke("Answer.")).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
       expect(session.sent).toHaveLength(1);
     });
 

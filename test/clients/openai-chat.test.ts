@@ -129,10 +129,10 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {
     const client = openaiClient(openSession(fixture));
-    const format = zodResponseFormat(z.object({ answer: z.int(), words: z.array(z.string()).min(1) }), "answer");
+    const format = zodResponseFormat(z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }), "answer");
     const body = { model: route, messages: question, response_format: format };
     const whole = await client.chat.completions.parse(body);
-    expect(whole.choices[0]?.message.parsed).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
+    expect(whole.choices[0]?.message.parsed).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
     const streamed = await client.chat.completions.stream(body).finalChatCompletion();
     expect(streamed.choices[0]?.message.parsed).toEqual(whole.choices[0]?.message.parsed);
   });

@@ -38,7 +38,7 @@ const time: Tool = {
   strict: false,
 };
 const question: ResponseInput = [{ role: "user", content: "How is the weather?" }];
-const answer = z.object({ answer: z.int(), words: z.array(z.string()).min(1) });
+const answer = z.object({ answer: z.int(), parts: z.array(z.string()).min(1) });
 
 /**
  * The output as history, and a result for every call in it. The library's stream helper adds `parsed` and `parsed_arguments` to what
@@ -125,7 +125,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     const client = openaiClient(openSession(fixture));
     const body = { model: route, input: question, text: { format: zodTextFormat(answer, "answer") } };
     const whole = await client.responses.parse(body);
-    expect(whole.output_parsed).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
+    expect(whole.output_parsed).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
     const streamed = await client.responses.stream(body).finalResponse();
     expect(streamed.output_parsed).toEqual(whole.output_parsed);
   });

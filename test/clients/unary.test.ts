@@ -61,7 +61,7 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
 });
 
 describe("vectors", () => {
-  it.each(["voyage", "openai", "cohere"])("reach Voyage's client over %s, in its own words", async (route) => {
+  it.each(["voyage", "openai", "cohere"])("reach Voyage's client over %s, in its own format", async (route) => {
     const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
     const { data, usage } = await client.embed({ model: route, input: TEXTS, truncation: true });
     expect(data?.map(({ index }) => index)).toEqual(TEXTS.map((_, index) => index));
@@ -149,7 +149,7 @@ describe.each(RERANK_ROUTES)("ranks over %s", (route) => {
 
 describe("verdicts", () => {
   it("come from the workspace's own route where the request names none", async () => {
-    const { results } = await openai().moderations.create({ input: ["a kind word", "simulated-violence"] });
+    const { results } = await openai().moderations.create({ input: ["a kind text", "simulated-violence"] });
     expect(results.map(({ flagged }) => flagged)).toEqual([false, true]);
     expect(results[1]?.categories.violence).toBe(true);
     expect(results[1]?.category_scores.violence).toBeGreaterThan(0.5);

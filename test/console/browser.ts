@@ -20,7 +20,7 @@ export interface Stage {
   readonly origin: string;
   /** Opens a page of the console; what the browser complains about until {@link complaintsOf} goes with it. */
   readonly open: (hash: string, answers: Answers, options?: PageOptions) => Promise<Page>;
-  /** Errors, warnings and violations of the page's content policy, in words; and requests to other origins. */
+  /** Errors, warnings and violations of the page's content policy, as text; and requests to other origins. */
   readonly complaints: string[];
   readonly close: () => Promise<void>;
 }

@@ -243,15 +243,15 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
       "GET /v1/decisions": fault(503, "store_unavailable", "The store does not answer."),
     });
     await failing.getByRole("alert").waitFor();
-    const words = await failing.getByRole("alert").textContent();
-    expect(words).toContain("The store does not answer.");
-    expect(words).toContain("req_fake");
+    const message = await failing.getByRole("alert").textContent();
+    expect(message).toContain("The store does not answer.");
+    expect(message).toContain("req_fake");
     const older = await stage.open("#/decisions", {});
     await older.getByText("Not available on this server").waitFor();
-    const lost = await stage.open("#/decisions/req_2", {
+    const missing = await stage.open("#/decisions/req_2", {
       "GET /v1/decisions/*": fault(404, "decision_not_found", "No such decision."),
     });
-    await lost.getByText("This workspace has no such decision").waitFor();
+    await missing.getByText("This workspace has no such decision").waitFor();
   });
 
   test("a session that has ended shows the sign-in with the reason", async () => {

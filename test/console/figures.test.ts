@@ -186,7 +186,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("spend is distinguished by several at once, and a provider leaves out keys and routes", async () => {
+  test("spend is distinguished by several at once, and a provider excludes keys and routes", async () => {
     const page = await stage.open("#/spend", READS);
     const grouped = (): string | null | undefined =>
       stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("group_by");

@@ -56,10 +56,10 @@ describe.skipIf(CHROMIUM === null)(`simulation reports in the console${WITHOUT}`
     ["another version", { format: "signalbox.simulation.v2" }, "another version"],
     ["another file", { hello: 1 }, "no simulation report"],
     ["a damaged report", { format: "signalbox.simulation.v3" }, "damaged"],
-  ])("%s is refused with what to do", async (_, content, words) => {
+  ])("%s is refused with what to do", async (_, content, message) => {
     const page = await stage.open("#/report", {});
     await page.getByLabel("report.json").setInputFiles(fileOf(content));
     await page.getByRole("alert").waitFor();
-    expect(await page.getByRole("alert").textContent()).toContain(words);
+    expect(await page.getByRole("alert").textContent()).toContain(message);
   });
 });

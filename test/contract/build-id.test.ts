@@ -49,7 +49,7 @@ describe("build_id", () => {
   it("is what the operator says, where that has the form", () => {
     const image = "registry.example.com/signalbox@sha256:0123abcd";
     expect(buildId(image, "1.2.3")).toBe(image);
-    for (const odd of ["two words", "a\nline", "x".repeat(129)]) {
+    for (const odd of ["two parts", "a\nline", "x".repeat(129)]) {
       expect(() => buildId(odd, "1.2.3")).toThrow(/^SIGNALBOX_BUILD_ID: must be/);
     }
   });

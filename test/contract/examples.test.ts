@@ -126,7 +126,7 @@ describe("every example of the contract, sent to a server", () => {
     expect(recorder.text).toContain('"uptime_seconds": 3600');
   });
 
-  it("leaves no endpoint and no example out", () => {
+  it("omits no endpoint and no example", () => {
     expect(ENDPOINTS.filter(({ id, body }) => body !== null && EXAMPLES[id]?.requests === undefined)).toEqual([]);
     const ids = new Set(ENDPOINTS.map(({ id }) => id));
     expect(Object.keys(EXAMPLES).filter((id) => !ids.has(id))).toEqual([]);

@@ -97,7 +97,7 @@ describe("ceilings of the workspace", () => {
     ["none", ["c"]],
     ["transient", ["c"]],
     ["days_30", ["b", "c"]],
-  ] as const)("leave out what keeps data for longer than %s", (retention, expected) => {
+  ] as const)("exclude what keeps data for longer than %s", (retention, expected) => {
     const decision = decided(rows({ retention }), preferring({ data_collection: "allow" }));
     expect(plan(decision)).toEqual(expected);
     expect(decision.trace[0]).toMatchObject({ constraint: "retention_approved", reason: "RETENTION_NOT_APPROVED" });
@@ -113,7 +113,7 @@ describe("ceilings of the workspace", () => {
     }
   });
 
-  it("need no approval of provider and region for what they leave out", () => {
+  it("need no approval of provider and region for what they exclude", () => {
     const of = rows({ dataCollection: "deny", providers: ["q", "s"] });
     expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(["b", "c"]);
   });
@@ -140,7 +140,7 @@ describe("what the wire protocol of an endpoint can express", () => {
     });
   });
 
-  it("leaves such a fallback out where the route narrows, and says so", () => {
+  it("excludes such a fallback where the route narrows, and records it", () => {
     const decision = decide(mixed("narrow"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
     expect(plan(decision)).toEqual(["a"]);
     expect(decision.trace).toContainEqual(
@@ -231,7 +231,7 @@ describe("approvals of the table", () => {
     });
   });
 
-  it("leaves such a fallback out where the route says narrow, and says so", () => {
+  it("excludes such a fallback where the route says narrow, and records it", () => {
     const rows = table({
       endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
@@ -452,7 +452,7 @@ describe("preferences", () => {
     expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([]);
   });
 
-  it("leaves out providers that train on data unless the caller allows it", () => {
+  it("excludes providers that train on data unless the caller allows it", () => {
     const rows = table({ providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })] });
     expect(plan(decide(rows, fakePolicies(), identity, question(), NOW))).toEqual(["a"]);
     const allowed = decide(
@@ -472,7 +472,7 @@ describe("preferences", () => {
 });
 
 describe("policies", () => {
-  it("sees only words of the table", () => {
+  it("receives only values of the table", () => {
     const policies = fakePolicies();
     const unknownCaller = {
       ...identity,
@@ -529,7 +529,7 @@ describe("policies", () => {
     expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
   });
 
-  it("filter leaves the failing candidates out, and denies when none is left", () => {
+  it("filter excludes the failing candidates, and denies when none is left", () => {
     const some = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a"] }]);
     expect(plan(decide(table(), some, identity, question(), NOW))).toEqual(["b"]);
     const all = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a", "b"] }]);

@@ -69,7 +69,7 @@ function tableOf(
 
 const providers = fc.uniqueArray(fc.constantFrom(...PROVIDERS));
 
-/** What leaves endpoints out. */
+/** What excludes endpoints. */
 const narrowing: fc.Arbitrary<ProviderPreferences> = fc.record(
   {
     only: providers,

@@ -89,7 +89,7 @@ describe("tiers of a plan", () => {
     expect(layout(decided(SHARED, preferences, policies(regions)))).toBe(expected);
   });
 
-  it("are numbered anew where a policy leaves a whole one out", () => {
+  it("are numbered anew where a policy excludes a whole one", () => {
     expect(layout(decided(SHARED, null, policies([], ["a", "b"])))).toBe("least_in_flight:c,d");
   });
 

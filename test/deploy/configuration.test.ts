@@ -9,7 +9,7 @@ const FOLDER = "deploy/configuration";
 
 async function command(...argv: readonly string[]): Promise<readonly [number, string]> {
   let printed = "";
-  const write = (words: string): void => void (printed += words);
+  const write = (content: string): void => void (printed += content);
   const io = {
     stdout: write,
     stderr: write,

@@ -31,14 +31,14 @@ export function serveOptions(argv: readonly string[]): ServeOptions {
   return parseServeOptions(argv.slice(1), io);
 }
 
-/** Words like SIGNALBOX_DATABASE_URL that the sources know. */
+/** Names of variables such as SIGNALBOX_DATABASE_URL in the sources. */
 export function knownVariables(): ReadonlySet<string> {
   const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" });
   const sources = files.filter((path) => path.endsWith(".ts")).map((path) => text(`src/${path}`));
   return new Set(sources.flatMap((source) => source.match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? []));
 }
 
-/** Every file below deploy/, and what Docker leaves out. */
+/** Every file below deploy/, and what Docker excludes. */
 export function deployedFiles(): readonly string[] {
   const below = readdirSync(join(ROOT, "deploy"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -46,7 +46,7 @@ export function deployedFiles(): readonly string[] {
   return [...below, ".dockerignore"];
 }
 
-/** Seconds of words such as `45s`. */
+/** Seconds of a duration such as `45s`. */
 export function seconds(duration: string): number {
   const [, amount, unit] = /^(\d+)(s|m)?$/.exec(duration) ?? [];
   if (amount === undefined) throw new Error("not a duration");

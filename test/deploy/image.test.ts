@@ -112,8 +112,10 @@ describe("the Dockerfile", () => {
       "tools/rego/dist/NOTICES",
     ];
     expect(needed.filter((path) => !isSent(path))).toEqual([]);
-    const words = rests(final, "COPY").flatMap((rest) => rest.split(" ").filter((word) => !word.startsWith("--")));
-    const placed = words.map((word) => word.replace(/^\/build\//, ""));
+    const paths = rests(final, "COPY").flatMap((rest) =>
+      rest.split(" ").filter((argument) => !argument.startsWith("--")),
+    );
+    const placed = paths.map((argument) => argument.replace(/^\/build\//, ""));
     const onlyRead = ["README.md", "CHANGELOG.md"];
     expect(manifest.files.filter((path) => !onlyRead.includes(path) && !placed.includes(path))).toEqual([]);
   });
@@ -165,7 +167,7 @@ describe("compose.yaml", () => {
   it("builds the image of this version and starts it as the Dockerfile does", () => {
     expect(signalbox.build).toEqual({ context: "../..", dockerfile: "deploy/Dockerfile" });
     expect(signalbox.image).toBe(`signalbox:${manifest.version}`);
-    expect(signalbox.entrypoint.filter((word: string) => !word.startsWith("--env-file="))).toEqual(
+    expect(signalbox.entrypoint.filter((argument: string) => !argument.startsWith("--env-file="))).toEqual(
       JSON.parse(rests(final, "ENTRYPOINT")[0] ?? "[]"),
     );
     // An entrypoint of its own drops the image's CMD.
@@ -209,7 +211,7 @@ describe("compose.yaml", () => {
     );
     expect(files.length).toBeGreaterThan(0);
     expect(files.filter((path) => !targets.includes(path))).toEqual([]);
-    const [environment = ""] = signalbox.entrypoint.filter((word: string) => word.startsWith("--env-file="));
+    const [environment = ""] = signalbox.entrypoint.filter((argument: string) => argument.startsWith("--env-file="));
     expect(targets).toContain(environment.replace("--env-file=", ""));
     const names = Object.keys(postgres.environment).filter((name) => /pass|secret|key|token/i.test(name));
     expect(names.filter((name) => !name.endsWith("_FILE"))).toEqual([]);

@@ -41,7 +41,7 @@ const FUNCTIONS = [
   "topk",
 ];
 
-/** What is wrong with an expression: a series or a label that does not exist, a word that is no function, brackets that do not match. */
+/** What is wrong with an expression: a series or a label that does not exist, a name that is no function, brackets that do not match. */
 function faults(expression: string): readonly string[] {
   const found: string[] = [];
   const open: string[] = [];
@@ -58,12 +58,12 @@ function faults(expression: string): readonly string[] {
   for (const [, grouped = ""] of bare.matchAll(/\bby \(([^)]*)\)/g)) {
     for (const label of grouped.split(",")) labels.add(label.trim());
   }
-  const words = bare.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|"[^"]*"/g, " ").match(/[a-zA-Z_]\w*/g) ?? [];
-  const series = words.filter((word) => !FUNCTIONS.includes(word));
+  const names = bare.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|"[^"]*"/g, " ").match(/[a-zA-Z_]\w*/g) ?? [];
+  const series = names.filter((name) => !FUNCTIONS.includes(name));
   if (series.length === 0) found.push("no series");
-  found.push(...series.filter((word) => !SERIES.has(word)).map((word) => `series ${word}`));
+  found.push(...series.filter((name) => !SERIES.has(name)).map((name) => `series ${name}`));
   for (const label of labels) {
-    const known = SCRAPED.includes(label) || series.every((word) => SERIES.get(word)?.includes(label) === true);
+    const known = SCRAPED.includes(label) || series.every((name) => SERIES.get(name)?.includes(label) === true);
     if (!known) found.push(`label ${label}`);
   }
   if (/\bhistogram_quantile\(/.test(bare) && !labels.has("le")) found.push("no le");
@@ -93,11 +93,11 @@ describe("the Grafana dashboard", () => {
   it("names labels in its legends that its expressions keep", () => {
     for (const { title, targets } of shown) {
       for (const { expr, legendFormat } of targets) {
-        const words = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
+        const labels = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
         const kept = /\bby \(/.test(expr)
-          ? words.filter((word) => new RegExp(`by \\([^)]*\\b${word}\\b`).test(expr))
+          ? labels.filter((label) => new RegExp(`by \\([^)]*\\b${label}\\b`).test(expr))
           : ["instance", "worker"];
-        expect([title, words.filter((word) => !kept.includes(word))]).toEqual([title, []]);
+        expect([title, labels.filter((label) => !kept.includes(label))]).toEqual([title, []]);
       }
     }
   });

@@ -83,7 +83,7 @@ function section(endpoint: Endpoint): string {
           `**Streams** ${typeName(stream.events)}s where the body has \`"stream": true\`. Whole where: ${stream.ends}\n`,
           ...eventTable(stream.events),
         ]),
-    `**Errors** ${errorWords(endpoint)}\n`,
+    `**Errors** ${errorCodes(endpoint)}\n`,
     `<!-- executed by: test/contract/examples.test.ts -->\n\`\`\`sh\n${curl(endpoint)}\n\`\`\`\n`,
   ].join("\n");
 }
@@ -142,8 +142,8 @@ function memberRows({ properties, required }: JsonObject, needed: string, before
   const always = new Set(Array.isArray(required) ? required : []);
   return Object.entries(properties).flatMap(([name, schema]) => {
     const described = isJsonObject(schema) ? schema : {};
-    const word = always.has(name) ? ` (${needed})` : "";
-    const row = `| \`${before}${name}\`${word} | ${typeOf(described)} | ${cell(described["description"])} |`;
+    const mark = always.has(name) ? ` (${needed})` : "";
+    const row = `| \`${before}${name}\`${mark} | ${typeOf(described)} | ${cell(described["description"])} |`;
     const isPlain = before === "" && described["title"] === undefined;
     return [row, ...(isPlain ? memberRows(described, needed, `${name}.`) : [])];
   });
@@ -153,17 +153,17 @@ function cell(text: JsonValue | undefined): string {
   return typeof text === "string" ? text.replaceAll("|", "\\|").replaceAll("\n", " ") : "";
 }
 
-const MOST_WORDS = 14;
+const MOST_VALUES = 14;
 
-/** What a value may be, in a few words. */
+/** What a value may be, in short. */
 function typeOf(schema: JsonObject): string {
-  const { title, $ref, const: constant, enum: words, anyOf, type, items } = schema;
+  const { title, $ref, const: constant, enum: values, anyOf, type, items } = schema;
   if (typeof title === "string") return title;
   if (typeof $ref === "string") return $ref.slice($ref.lastIndexOf("/") + 1);
   if (constant !== undefined) return code(constant);
-  if (Array.isArray(words)) {
-    const shown = words.slice(0, MOST_WORDS).map(code).join(", ");
-    return words.length > MOST_WORDS ? `${shown}, …` : shown;
+  if (Array.isArray(values)) {
+    const shown = values.slice(0, MOST_VALUES).map(code).join(", ");
+    return values.length > MOST_VALUES ? `${shown}, …` : shown;
   }
   if (Array.isArray(anyOf))
     return [...new Set(anyOf.map((one) => (isJsonObject(one) ? typeOf(one) : "")))].join(" or ");
@@ -187,16 +187,16 @@ function typeName(schema: JsonObject): string {
   return typeof schema["title"] === "string" ? `\`${schema["title"]}\`` : "text";
 }
 
-function codeWord({ code: word }: DescribedError): string {
-  return typeof word === "string" ? `\`${word}\`` : `codes such as \`${word.like}\``;
+function codeText({ code: named }: DescribedError): string {
+  return typeof named === "string" ? `\`${named}\`` : `codes such as \`${named.like}\``;
 }
 
 /** Those that only this endpoint and some others have; the rest is said once. */
-function errorWords(endpoint: Endpoint): string {
+function errorCodes(endpoint: Endpoint): string {
   const statuses = [...errorsOf(endpoint)].map(([status, rows]) => {
-    const words = rows.map(codeWord);
-    const shown = words.slice(0, MOST_WORDS).join(", ");
-    return `${status}: ${shown}${words.length > MOST_WORDS ? ", …" : ""}`;
+    const codes = rows.map(codeText);
+    const shown = codes.slice(0, MOST_VALUES).join(", ");
+    return `${status}: ${shown}${codes.length > MOST_VALUES ? ", …" : ""}`;
   });
   const schema = isTokenEndpoint(endpoint.path) ? "OAuthError" : titleOf(errorSchemaOf(familyOf(endpoint.path)));
   return `(\`${schema}\`) ${statuses.join(" · ")}`;
@@ -227,7 +227,7 @@ function errorTable(): string {
       const [row] = same;
       if (row === undefined) return [];
       const sentences = [...new Set(same.map(({ when }) => when))].join(" ");
-      return [`| ${row.status} | ${codeWord(row)} | ${cell(sentences)} |`];
+      return [`| ${row.status} | ${codeText(row)} | ${cell(sentences)} |`];
     });
   return `## Errors by code
 

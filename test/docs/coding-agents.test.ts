@@ -7,7 +7,7 @@ const page = readFileSync(resolve(import.meta.dirname, "../../docs/coding-agents
 
 const AGENT_PATHS = { url: "http://router.example", key: "the-key", model: "the-model", home: "/home" };
 
-/** Words of a file of settings that are names of settings. */
+/** Names of settings in a file of settings. */
 function namesIn(text: string): readonly string[] {
   return [...text.matchAll(/^\s*(?:- )?"?([a-zA-Z_]+)"? ?[=:]/gm), ...text.matchAll(/"([a-zA-Z]+)":/g)].map(
     ([, name = ""]) => name,

@@ -51,7 +51,7 @@ describe("the test of decision records", () => {
     ["parts in another order", record.replace("Context", "Decisions").replace("Decision\n", "Context\n")],
     ["another part", `${record}\n## Price\n`],
     ["a file that does not exist", `${record}\nSee \`src/absent.ts\`.\n`],
-    ["a long line", `${record}\n${"word ".repeat(30)}\n`],
+    ["a long line", `${record}\n${"text ".repeat(30)}\n`],
   ])("rejects %s", (_, text) => {
     expect(faults(text)).toHaveLength(1);
   });

@@ -15,8 +15,8 @@ function prose(text: string): string {
 /** The headings of a page, in order. */
 export function headingsOf(text: string): readonly Heading[] {
   const seen = new Map<string, number>();
-  return [...prose(text).matchAll(/^(#{1,6}) (.+)$/gm)].map(([, marks = "", words = ""]) => {
-    const plain = words.replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
+  return [...prose(text).matchAll(/^(#{1,6}) (.+)$/gm)].map(([, marks = "", title = ""]) => {
+    const plain = title.replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
     const slug = plain
       .trim()
       .toLowerCase()
@@ -46,8 +46,8 @@ export function brokenLinks(
   page: string,
   text = readFileSync(join(root, page), "utf8"),
 ): readonly string[] {
-  const words = prose(text).replaceAll(/`[^`\n]*`/g, (code) => (code.includes("](") ? "" : code));
-  const targets = [...words.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const outsideCode = prose(text).replaceAll(/`[^`\n]*`/g, (code) => (code.includes("](") ? "" : code));
+  const targets = [...outsideCode.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(root, page, text, target));
 }
 

@@ -226,9 +226,9 @@ it.skipIf(MISSING !== null)(
   },
 );
 
-it("docs/policy-lifecycle.md documents every command, every requirement and every word of drift", () => {
+it("docs/policy-lifecycle.md documents every command, every requirement and every value of drift", () => {
   const page = readFileSync(PATH, "utf8");
-  const words = [
+  const names = [
     ...["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history", "verify"].map(
       (command) => `policy ${command}`,
     ),
@@ -242,7 +242,7 @@ it("docs/policy-lifecycle.md documents every command, every requirement and ever
       "candidate_not_in_files",
       "not_in_files",
       "module_differs",
-    ].map((word) => `| \`${word}\``),
+    ].map((name) => `| \`${name}\``),
   ];
-  expect(words.filter((word) => !page.includes(word))).toEqual([]);
+  expect(names.filter((name) => !page.includes(name))).toEqual([]);
 });

@@ -6,7 +6,7 @@ import type { RerankRequest } from "../../src/canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
-/** A request for each kind of work, in the words of an endpoint. */
+/** A request for each kind of work, in the format of an endpoint. */
 export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => FormattedRequest>> = {
   generate: (target) => {
     const upstream = upstreamFor("generate", target.endpoint.dialect);

@@ -111,7 +111,7 @@ describe("every page", () => {
     expect(broken).toEqual([]);
   });
 
-  it("begins with its one title, and leaves out no level of headings", () => {
+  it("begins with its one title, and skips no level of headings", () => {
     const wrong = all.filter((page) => {
       const levels = headingsOf(textOf(page)).map(({ level }) => level);
       const jumps = levels.some((level, index) => index > 0 && level > (levels[index - 1] ?? 0) + 1);

@@ -110,7 +110,7 @@ it.skipIf(MISSING !== null)(
 );
 
 it("docs/simulate.md has the sentence of every change (npm run generate writes it)", () => {
-  const rows = Object.entries(CHANGES).map(([word, { sentence }]) => `| \`${word}\` | ${sentence} |\n`);
+  const rows = Object.entries(CHANGES).map(([kind, { sentence }]) => `| \`${kind}\` | ${sentence} |\n`);
   const page = readFileSync(PATH, "utf8");
   const written = page.replace(
     /(?<=<!-- changes -->\n\n\| \| \|\n\|---\|---\|\n)(?:\|.*\n)+(?=\n<!-- end of changes -->)/,

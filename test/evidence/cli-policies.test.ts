@@ -147,7 +147,7 @@ describe("evidence verify of the policy log", () => {
 
 it("the document names every cause", () => {
   const section = /## The policy log\n([\s\S]*?)\n## /.exec(DOCUMENT)?.[1] ?? "";
-  const named = new Set([...section.matchAll(/`([a-z_]+)`/g)].map(([, word]) => word ?? ""));
+  const named = new Set([...section.matchAll(/`([a-z_]+)`/g)].map(([, value]) => value ?? ""));
   const causes = [...Object.keys(POLICY_LOG_CAUSES), ...Object.keys(KEPT_CONTENT_CAUSES)];
   expect(causes.filter((cause) => !named.has(cause))).toEqual([]);
 });

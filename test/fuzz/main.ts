@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { TARGETS } from "./targets.ts";
 
 /**
- * `npm run fuzz -- --minutes 10 [--target words] [--seed n]`: every parser in turn, again and again, with seeds that grow from the given one. The first failure ends it
+ * `npm run fuzz -- --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again, with seeds that grow from the given one. The first failure ends it
  * and prints the target, the seed and the smallest input that was found; `--target` and `--seed` repeat it.
  */
 const { values } = parseArgs({
@@ -14,7 +14,7 @@ const chosen = TARGETS.filter(({ name }) => values.target === undefined || name.
 const end = performance.now() + Number(values.minutes) * 60_000;
 const first = values.seed === undefined ? Math.floor(Date.now() / 1000) % 1_000_000_000 : Number(values.seed);
 if (chosen.length === 0 || !Number.isFinite(end) || !Number.isSafeInteger(first)) {
-  process.stderr.write("--minutes and --seed: numbers; --target: words of a name\n");
+  process.stderr.write("--minutes and --seed: numbers; --target: a part of a name\n");
   process.exit(2);
 }
 

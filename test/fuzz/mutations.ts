@@ -87,9 +87,9 @@ const rename: fc.Arbitrary<Mutation> = fc.tuple(fc.nat(), fc.nat()).map(([which,
   const names = [...text.matchAll(/"(\w{1,40})"/g)];
   const one = names[which % Math.max(names.length, 1)];
   if (one === undefined) return bytes;
-  const words = [...names.map(([, name = ""]) => name), "__proto__", "constructor", ""];
-  const word = words[into % words.length] ?? "";
-  return Buffer.from(`${text.slice(0, one.index)}"${word}"${text.slice(one.index + one[0].length)}`, "latin1");
+  const replacements = [...names.map(([, name = ""]) => name), "__proto__", "constructor", ""];
+  const replacement = replacements[into % replacements.length] ?? "";
+  return Buffer.from(`${text.slice(0, one.index)}"${replacement}"${text.slice(one.index + one[0].length)}`, "latin1");
 });
 
 const mutation = fc.oneof(

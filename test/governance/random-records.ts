@@ -23,15 +23,15 @@ export const HOURS = 96;
 
 export const WORKSPACES = ["acme", "beta", "constructor"] as const;
 
-const wordOf = (...words: readonly string[]): fc.Arbitrary<Identifier> =>
-  fc.constantFrom(...words.map((word) => asIdentifier(word)));
+const oneOf = (...values: readonly string[]): fc.Arbitrary<Identifier> =>
+  fc.constantFrom(...values.map((value) => asIdentifier(value)));
 const maybe = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
   fc.option(arbitrary, { nil: null, freq: 4 });
 
-const policy = wordOf("eu-residency", "no-training");
-const constraint = wordOf("region_approved", "retention");
-const reason = wordOf("REGION_UNKNOWN", "RETAINED", "__proto__");
-const revision = wordOf("r1", "r2");
+const policy = oneOf("eu-residency", "no-training");
+const constraint = oneOf("region_approved", "retention");
+const reason = oneOf("REGION_UNKNOWN", "RETAINED", "__proto__");
+const revision = oneOf("r1", "r2");
 
 const shadows = fc.uniqueArray(fc.record({ policy, revision }), {
   maxLength: 3,
@@ -41,10 +41,10 @@ const shadows = fc.uniqueArray(fc.record({ policy, revision }), {
 const decision = fc
   .record({
     at: fc.integer({ min: FIRST_HOUR * HOUR, max: (FIRST_HOUR + HOURS) * HOUR - 1 }),
-    workspace: maybe(wordOf(...WORKSPACES)),
-    keyId: maybe(wordOf("k1", "k2", "k3")),
+    workspace: maybe(oneOf(...WORKSPACES)),
+    keyId: maybe(oneOf("k1", "k2", "k3")),
     operation: fc.constantFrom("chat.completions" as const, "embeddings" as const, "control" as const),
-    route: maybe(wordOf("fast", "large", 'a,b"c')),
+    route: maybe(oneOf("fast", "large", 'a,b"c')),
     outcome: fc.constantFrom("route" as const, "route" as const, "deny" as const, "refuse" as const, "answer" as const),
     policy: maybe(policy),
     constraint: maybe(constraint),
@@ -88,10 +88,10 @@ function ofOneTable(attempts: readonly AttemptRecord[]): readonly AttemptRecord[
 
 const attempt: fc.Arbitrary<AttemptRecord> = fc.record(
   {
-    endpoint: wordOf("e1", "e2", "e3"),
-    provider: wordOf("p1", "p2"),
-    region: wordOf("eu-west", "us-east"),
-    model: wordOf("m1", "m2"),
+    endpoint: oneOf("e1", "e2", "e3"),
+    provider: oneOf("p1", "p2"),
+    region: oneOf("eu-west", "us-east"),
+    model: oneOf("m1", "m2"),
     failure: maybe(fc.constantFrom(...FAILURE_KINDS)),
     status: fc.constant(200),
     duration: fc.constant(1),

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 
-/** A secret word that was put somewhere. */
+/** A secret text that was put somewhere. */
 export interface Canary {
   /** Where it was put. */
   readonly location: string;
-  readonly word: string;
+  readonly secret: string;
 }
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -17,15 +17,15 @@ export class Canaries {
   readonly all: Canary[] = [];
 
   /** A new text for this location. */
-  word(location: string): string {
-    const word = [...randomBytes(LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length] ?? "a").join("");
-    return this.adopt(location, word);
+  create(location: string): string {
+    const secret = [...randomBytes(LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length] ?? "a").join("");
+    return this.adopt(location, secret);
   }
 
-  /** A word that somebody else has made, such as a key's secret. */
-  adopt(location: string, word: string): string {
-    this.all.push({ location, word });
-    return word;
+  /** A text of another origin, such as a key's secret. */
+  adopt(location: string, secret: string): string {
+    this.all.push({ location, secret });
+    return secret;
   }
 }
 
@@ -34,21 +34,21 @@ export interface Finding {
   readonly form: string;
 }
 
-/** The forms in which a word may be hidden, as the text to look for. */
-export function formsOf(word: string): ReadonlyMap<string, string> {
+/** The forms in which a text may be hidden, as the text to look for. */
+export function formsOf(secret: string): ReadonlyMap<string, string> {
   const forms = new Map<string, string>();
-  // Whatever cuts a text leaves one of its halves.
-  const half = Math.ceil(word.length / 2);
-  forms.set("raw, first half", word.slice(0, half));
-  forms.set("raw, second half", word.slice(-half));
-  forms.set("reversed", word.split("").toReversed().join(""));
-  const bytes = Buffer.from(word);
+  // A text that was cut keeps one of its halves.
+  const half = Math.ceil(secret.length / 2);
+  forms.set("raw, first half", secret.slice(0, half));
+  forms.set("raw, second half", secret.slice(-half));
+  forms.set("reversed", secret.split("").toReversed().join(""));
+  const bytes = Buffer.from(secret);
   forms.set("hex", bytes.toString("hex"));
   forms.set("hex, upper case", bytes.toString("hex").toUpperCase());
   forms.set("percent", [...bytes].map((byte) => `%${byte.toString(16)}`).join(""));
   forms.set("percent, upper case", [...bytes].map((byte) => `%${byte.toString(16).toUpperCase()}`).join(""));
   forms.set("JSON escapes", [...bytes].map((byte) => `\\u00${byte.toString(16)}`).join(""));
-  forms.set("UTF-16", Buffer.from(word, "utf16le").toString("latin1"));
+  forms.set("UTF-16", Buffer.from(secret, "utf16le").toString("latin1"));
   for (const shift of [0, 1, 2]) {
     for (const kind of ["base64", "base64url"] as const) {
       // What stands before shifts every character; the first and the last ones depend on their neighbours.
@@ -65,8 +65,8 @@ export function formsOf(word: string): ReadonlyMap<string, string> {
 export function scan(bytes: Uint8Array | string, canaries: readonly Canary[]): readonly Finding[] {
   const text = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("latin1");
   const findings: Finding[] = [];
-  for (const { location, word } of canaries) {
-    for (const [form, wanted] of formsOf(word)) if (text.includes(wanted)) findings.push({ location, form });
+  for (const { location, secret } of canaries) {
+    for (const [form, wanted] of formsOf(secret)) if (text.includes(wanted)) findings.push({ location, form });
   }
   return findings;
 }

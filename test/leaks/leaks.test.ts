@@ -10,7 +10,7 @@ import { spawnServer, startCollector } from "../support/spawned.ts";
 import { Canaries, formsOf, scan, type Canary } from "./canaries.ts";
 import { leakRoutes } from "./leak-routes.ts";
 import { startLeakyUpstream, type LeakyUpstream } from "./leaky-upstream.ts";
-import { makeWords, questions, type Question } from "./questions.ts";
+import { createRequestCanaries, questions, type Question } from "./questions.ts";
 import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -23,9 +23,9 @@ interface Answer {
 }
 
 const canaries = new Canaries();
-const words = makeWords(canaries);
-const upstreamWords = { header: canaries.word("upstream header"), error: canaries.word("upstream error") };
-const providerKey = canaries.word("provider key");
+const requestCanaries = createRequestCanaries(canaries);
+const upstreamSecrets = { header: canaries.create("upstream header"), error: canaries.create("upstream error") };
+const providerKey = canaries.create("provider key");
 const answers: Answer[] = [];
 /** What an operator may read, by name; latin1. */
 const sinks = new Map<string, string>();
@@ -49,10 +49,10 @@ function ask(origin: string, question: Question): Promise<Answer> {
 }
 
 /** Goes away while the provider is still silent. */
-async function leave(origin: string, question: Question): Promise<void> {
-  const leaving = AbortSignal.timeout(100);
+async function abandon(origin: string, question: Question): Promise<void> {
+  const abandoned = AbortSignal.timeout(100);
   const { method, path, headers, body } = question;
-  await fetch(`${origin}${path}`, { method, headers, body, signal: leaving }).catch(() => {});
+  await fetch(`${origin}${path}`, { method, headers, body, signal: abandoned }).catch(() => {});
 }
 
 /** Bytes that are not HTTP; gives what comes back. */
@@ -80,7 +80,7 @@ function keepFiles(folder: string, when: string): void {
 }
 
 beforeAll(async () => {
-  upstream = await startLeakyUpstream(upstreamWords);
+  upstream = await startLeakyUpstream(upstreamSecrets);
   const collector = await startCollector();
   const crash = pathToFileURL(join(import.meta.dirname, "crash.mjs")).href;
   const server = await spawnServer(leakRoutes(upstream.url), {
@@ -92,20 +92,20 @@ beforeAll(async () => {
     OTEL_METRIC_EXPORT_INTERVAL: "500",
   });
   canaries.adopt("service key", server.key.slice(server.key.lastIndexOf("_") + 1));
-  const waiting = [...questions(words, server.key)];
+  const waiting = [...questions(requestCanaries, server.key)];
   const worker = async (): Promise<void> => {
     for (let question = waiting.pop(); question !== undefined; question = waiting.pop()) {
       answers.push(await ask(server.url, question));
     }
   };
   await Promise.all(Array.from({ length: 24 }, worker));
-  const slow = questions(words, server.key).filter(({ body }) => body?.includes("-slow") === true);
-  await Promise.all(slow.slice(0, 24).map((question) => leave(server.url, question)));
+  const slow = questions(requestCanaries, server.key).filter(({ body }) => body?.includes("-slow") === true);
+  await Promise.all(slow.slice(0, 24).map((question) => abandon(server.url, question)));
   for (const line of [
-    `GET /${words.path} HTTP/9.9\r\n\r\n`,
-    `${words.path}\r\n\r\n`,
-    `GET / HTTP/1.1\r\n${words.path}\r\n\r\n`,
-    `GET /${words.path} HTTP/1.1\r\n\r\n`,
+    `GET /${requestCanaries.path} HTTP/9.9\r\n\r\n`,
+    `${requestCanaries.path}\r\n\r\n`,
+    `GET / HTTP/1.1\r\n${requestCanaries.path}\r\n\r\n`,
+    `GET /${requestCanaries.path} HTTP/1.1\r\n\r\n`,
   ]) {
     sinks.set(`answer to bytes that are not HTTP: ${sinks.size}`, await askRaw(server.url, line));
   }
@@ -116,7 +116,7 @@ beforeAll(async () => {
     );
   }
   for (const path of ["/status", "/openapi.json"]) sinks.set(path, await (await fetch(`${server.url}${path}`)).text());
-  for (const path of ["/readyz", `/${words.path}`])
+  for (const path of ["/readyz", `/${requestCanaries.path}`])
     sinks.set(`admin ${path}`, await (await fetch(`${server.adminUrl}${path}`)).text());
   keepFiles(server.folder, "running");
   if ((await server.stop()) !== 0) throw new Error("the server did not end well");
@@ -151,9 +151,9 @@ beforeAll(async () => {
 
 afterAll(() => upstream.close());
 
-const CONTENT = new Set(Object.keys(words.content));
+const CONTENT = new Set(Object.keys(requestCanaries.content));
 
-/** What may stand in an answer's body: a client's own words in a good answer to it, and the name of a member in the error that refuses the member. */
+/** What may stand in an answer's body: a client's own text in a good answer to it, and the name of a member in the error that refuses the member. */
 function mayHold({ status }: Answer, { location }: Canary): boolean {
   return (status === 200 && CONTENT.has(location)) || (status === 400 && location === "member name");
 }
@@ -218,7 +218,7 @@ describe("secrets", () => {
       expect(reached, location).not.toContain(location);
   });
 
-  it("stand in no answer but a client's own words in its own", () => {
+  it("occur in no answer, except a client's own text in the answer to it", () => {
     const found = new Map<string, string>();
     for (const answer of answers) {
       const head = answer.head.replace(/x-client-request-id\n[^\n]*/i, "");
@@ -242,7 +242,7 @@ describe("secrets", () => {
     expect(found).toEqual([]);
   });
 
-  it("would be found: every sink holds what it should, and a secret planted in it is seen in every form", () => {
+  it("would be found: every sink holds what it should, and a secret requestCanaries in it is seen in every form", () => {
     const known = answers.find(({ status, question }) => status === 200 && question.method === "POST");
     const requestId = /x-request-id\n(req_\w+)/i.exec(known?.head ?? "")?.[1] ?? "none";
     for (const sink of ["stdout", "OTLP", "evidence", "evidence tail ", "evidence tail --format json"])
@@ -250,12 +250,12 @@ describe("secrets", () => {
     expect([...sinks].some(([name, text]) => /\.db/.test(name) && text.includes(requestId))).toBe(true);
     expect([...sinks.keys()].some((name) => /\.db-wal \(running\)/.test(name))).toBe(true);
     expect(sinks.get("/metrics as text/plain")).toContain("signalbox_requests_total");
-    const planted: Canary = { location: "planted", word: new Canaries().word("planted") };
+    const planted: Canary = { location: "planted", secret: new Canaries().create("planted") };
     for (const [sink, text] of sinks) {
       if (sink === "stderr" && text === "") continue;
       expect(scan(text, [planted]), sink).toEqual([]);
       const middle = Math.floor(text.length / 2);
-      for (const [form, hidden] of formsOf(planted.word)) {
+      for (const [form, hidden] of formsOf(planted.secret)) {
         const spoilt = `${text.slice(0, middle)}${hidden}${text.slice(middle)}`;
         expect(
           scan(spoilt, [planted]).map((finding) => finding.form),
@@ -266,22 +266,22 @@ describe("secrets", () => {
   });
 
   it("are recognised however they are written", () => {
-    const word = new Canaries().word("w");
-    const canary = [{ location: "w", word }];
+    const secret = new Canaries().create("w");
+    const canary = [{ location: "w", secret }];
     for (const text of [
-      `x${word}y`,
-      JSON.stringify({ a: word }),
-      encodeURIComponent(`{"${word}"`),
-      Buffer.from(`ab${word}cd`).toString("base64"),
-      Buffer.from(`abc${word}cd`).toString("base64url"),
-      Buffer.from(`a${word}`).toString("base64"),
-      Buffer.from(`--${word}--`).toString("hex"),
-      word.split("").toReversed().join(""),
-      word.slice(0, 15),
-      word.slice(-15),
+      `x${secret}y`,
+      JSON.stringify({ a: secret }),
+      encodeURIComponent(`{"${secret}"`),
+      Buffer.from(`ab${secret}cd`).toString("base64"),
+      Buffer.from(`abc${secret}cd`).toString("base64url"),
+      Buffer.from(`a${secret}`).toString("base64"),
+      Buffer.from(`--${secret}--`).toString("hex"),
+      secret.split("").toReversed().join(""),
+      secret.slice(0, 15),
+      secret.slice(-15),
     ]) {
       expect(scan(text, canary), text).not.toEqual([]);
     }
-    expect(scan(word.slice(0, 10), canary)).toEqual([]);
+    expect(scan(secret.slice(0, 10), canary)).toEqual([]);
   });
 });

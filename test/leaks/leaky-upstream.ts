@@ -13,7 +13,7 @@ export interface LeakyUpstream {
 }
 
 /** What a provider says that must not be read. */
-export interface UpstreamWords {
+export interface UpstreamSecrets {
   readonly header: string;
   readonly error: string;
 }
@@ -21,7 +21,7 @@ export interface UpstreamWords {
 /**
  * Providers that talk: each of their answers has a secret in its headers, each of their errors one in its body and reason phrase. The first segment of the path says how a call goes.
  */
-export async function startLeakyUpstream(words: UpstreamWords): Promise<LeakyUpstream> {
+export async function startLeakyUpstream(secrets: UpstreamSecrets): Promise<LeakyUpstream> {
   const mock = await startMock({ host: "127.0.0.1", port: 0 });
   let seen = "";
   const server = createServer(async (incoming, response) => {
@@ -30,12 +30,12 @@ export async function startLeakyUpstream(words: UpstreamWords): Promise<LeakyUps
     const body = Buffer.concat(chunks);
     seen += `${incoming.rawHeaders.join("\n")}\n${body.toString("latin1")}\n`;
     const [, fault = "", rest = ""] = /^\/(\w+)(\/.*)$/.exec(incoming.url ?? "") ?? [];
-    response.setHeader("x-upstream-secret", words.header);
-    response.setHeader("x-request-id", words.header);
-    response.setHeader("set-cookie", `session=${words.header}`);
+    response.setHeader("x-upstream-secret", secrets.header);
+    response.setHeader("x-request-id", secrets.header);
+    response.setHeader("set-cookie", `session=${secrets.header}`);
     response.on("error", () => {});
     if (fault === "ok") forward(mock.url, rest, incoming, body, response);
-    else fail(fault, response, words, /"stream":\s*true/.test(body.toString()));
+    else fail(fault, response, secrets, /"stream":\s*true/.test(body.toString()));
   });
   await new Promise<void>((done) => {
     server.listen(0, "127.0.0.1", done);
@@ -66,7 +66,7 @@ function forward(
   outgoing.end(body);
 }
 
-function fail(fault: string, response: ServerResponse, { error }: UpstreamWords, isStream: boolean): void {
+function fail(fault: string, response: ServerResponse, { error }: UpstreamSecrets, isStream: boolean): void {
   const status = /^e(\d{3})$/.exec(fault)?.[1];
   if (status !== undefined) {
     response.writeHead(Number(status), `Because ${error}`, { "content-type": "application/json", "x-error": error });

@@ -10,8 +10,8 @@ export interface Question {
   readonly body: string | null;
 }
 
-/** Words that are in requests. `content` may come back to the client that sent it, in an answer of status 200. */
-export interface Words {
+/** Secret texts that are in requests. `content` may come back to the client that sent it, in an answer of status 200. */
+export interface RequestCanaries {
   readonly content: Readonly<Record<ContentLocation, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string;
@@ -44,9 +44,9 @@ const CONTENT_LOCATIONS = [
 ] as const;
 type ContentLocation = (typeof CONTENT_LOCATIONS)[number];
 
-export function makeWords(canaries: Canaries): Words {
-  const content = Object.fromEntries(CONTENT_LOCATIONS.map((location) => [location, canaries.word(location)]));
-  const header = (name: string): string => canaries.word(`header ${name}`);
+export function createRequestCanaries(canaries: Canaries): RequestCanaries {
+  const content = Object.fromEntries(CONTENT_LOCATIONS.map((location) => [location, canaries.create(location)]));
+  const header = (name: string): string => canaries.create(`header ${name}`);
   return {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made of the very locations
     content: content as Record<ContentLocation, string>,
@@ -64,20 +64,20 @@ export function makeWords(canaries: Canaries): Words {
       tracestate: `vendor=${header("tracestate")}`,
       traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     },
-    query: canaries.word("query string"),
-    path: canaries.word("path"),
-    wrongKey: canaries.word("wrong key"),
+    query: canaries.create("query string"),
+    path: canaries.create("path"),
+    wrongKey: canaries.create("wrong key"),
   };
 }
 
 /** Every request. @param key a good service key. */
-export function questions(words: Words, key: string): readonly Question[] {
-  const { content, query } = words;
+export function questions(planted: RequestCanaries, key: string): readonly Question[] {
+  const { content, query } = planted;
   // A good key everywhere; an idempotency key only once for each, or requests would be joined to others.
   const post = (path: string, body: unknown, more: Readonly<Record<string, string>> = {}): Question => ({
     method: "POST",
     path: `${path}?note=${query}`,
-    headers: { ...words.headers, authorization: `Bearer ${key}`, "content-type": "application/json", ...more },
+    headers: { ...planted.headers, authorization: `Bearer ${key}`, "content-type": "application/json", ...more },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
   const all: Question[] = [];
@@ -93,7 +93,9 @@ export function questions(words: Words, key: string): readonly Question[] {
   for (const fault of FAULTS) {
     for (const [path, body] of unaryBodies(content, fault)) {
       all.push(
-        post(path, body, { "idempotency-key": `${words.headers["idempotency-key"] ?? ""}-${fault}-${path.slice(4)}` }),
+        post(path, body, {
+          "idempotency-key": `${planted.headers["idempotency-key"] ?? ""}-${fault}-${path.slice(4)}`,
+        }),
       );
     }
   }
@@ -101,20 +103,20 @@ export function questions(words: Words, key: string): readonly Question[] {
   for (const path of [...Object.keys(generateBodies(content)), "/v1/embeddings", "/v1/rerank", "/v1/moderations"]) {
     for (const body of bad) all.push(post(path, body));
     all.push(post(path, { ...generateBodies(content)[path]?.[0], crash: "CRASH-THE-HANDLER", model: "chat-ok" }));
-    all.push(post(path, bad[0] ?? "", { authorization: `Bearer ${words.wrongKey}` }));
+    all.push(post(path, bad[0] ?? "", { authorization: `Bearer ${planted.wrongKey}` }));
     all.push(post(path, bad[0] ?? "", { authorization: `Bearer ${key.slice(0, -3)}xyz` }));
-    all.push(post(path, bad[0] ?? "", { "x-api-key": words.wrongKey }));
-    all.push(post(path, bad[0] ?? "", { "content-type": `text/${words.path}` }));
+    all.push(post(path, bad[0] ?? "", { "x-api-key": planted.wrongKey }));
+    all.push(post(path, bad[0] ?? "", { "content-type": `text/${planted.path}` }));
   }
   for (const operation of ["chat.completions", content["wrong type"]]) {
     const simulated = { model: content["model name"], request: generateBodies(content)["/v1/chat/completions"]?.[0] };
     all.push({ ...post("/v1/route/simulate", simulated), path: `/v1/route/simulate?operation=${operation}` });
   }
   for (const path of [
-    `/v1/${words.path}`,
-    `/v1/models/${words.path}`,
-    `/api/v1/models/${words.path}`,
-    `/%zz${words.path}`,
+    `/v1/${planted.path}`,
+    `/v1/models/${planted.path}`,
+    `/api/v1/models/${planted.path}`,
+    `/%zz${planted.path}`,
     "/v1/models",
     "/status",
   ]) {
@@ -123,7 +125,7 @@ export function questions(words: Words, key: string): readonly Question[] {
   return all;
 }
 
-type Content = Words["content"];
+type Content = RequestCanaries["content"];
 
 function generateBodies(content: Content): Readonly<Record<string, readonly object[]>> {
   const { prompt, system, user } = content;

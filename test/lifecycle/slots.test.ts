@@ -198,10 +198,10 @@ describe("drift", () => {
     ["a candidate that the files do not hold", "a", ["candidate_not_in_files"]],
     ["files that stand in no slot", "z", ["files_differ"]],
     ["a policy without a file", null, ["not_in_files"]],
-  ] as const)("says %s", async (_, name, words) => {
+  ] as const)("reports %s", async (_, name, expected) => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);
-    expect(driftOf(context.status("p"), name === null ? null : digestOf(name))).toEqual(words);
+    expect(driftOf(context.status("p"), name === null ? null : digestOf(name))).toEqual(expected);
   });
 });

@@ -14,11 +14,11 @@ setInterval(() => void quotas.sweep(), 200);
 
 const any = (most: number): number => Math.floor(Math.random() * (most + 1));
 /** Synchronous: what is printed later than it happened could die with the process. */
-function say(...words: readonly (string | number)[]): void {
+function say(...parts: readonly (string | number)[]): void {
   for (;;) {
     try {
       // Short enough for a pipe to take it whole or not at all.
-      writeSync(1, `${words.join(" ")}\n`);
+      writeSync(1, `${parts.join(" ")}\n`);
       return;
     } catch (error) {
       if (!(error instanceof Error) || !("code" in error) || error.code !== "EAGAIN") throw error;

@@ -44,13 +44,13 @@ async function killedSpender(database: string, manner: "exact" | "overdraws"): P
   const lines = printed.join("").split("\n").slice(0, -1);
   const figures = lines
     .map((line) => line.split(" "))
-    .map(([word = "", ...rest]) => ({ word, rest: rest.map(Number) }));
+    .map(([label = "", ...rest]) => ({ label, rest: rest.map(Number) }));
   const sum = (name: string): number =>
-    figures.reduce((total, { word, rest }) => total + (word === name ? (rest[0] ?? 0) : 0), 0);
+    figures.reduce((total, { label, rest }) => total + (label === name ? (rest[0] ?? 0) : 0), 0);
   const ended = new Map<number, number>();
-  for (const { word, rest } of figures) if (word === "ended") ended.set(rest[0] ?? 0, rest[1] ?? 0);
-  const ran = figures.flatMap(({ word, rest: [at = 0] }) =>
-    word === "began" ? [[at, ended.get(at) ?? Math.max(at, killedAt)] as const] : [],
+  for (const { label, rest } of figures) if (label === "ended") ended.set(rest[0] ?? 0, rest[1] ?? 0);
+  const ran = figures.flatMap(({ label, rest: [at = 0] }) =>
+    label === "began" ? [[at, ended.get(at) ?? Math.max(at, killedAt)] as const] : [],
   );
   return { settled: sum("settled"), beyond: sum("intends"), ran };
 }

@@ -53,8 +53,8 @@ describe.each(ways)("%s", (_, way) => {
     const server = await mockForTest();
     const usual = await (await ask(server, way, "m", texts)).json();
     expect(valuesIn(way, usual)).toEqual(texts.map((text) => vectorOf(text, 1_536)));
-    const worded = await (await ask(server, way, "m+dimensions=12", texts)).json();
-    expect(valuesIn(way, worded)).toEqual(texts.map((text) => vectorOf(text, 12)));
+    const configured = await (await ask(server, way, "m+dimensions=12", texts)).json();
+    expect(valuesIn(way, configured)).toEqual(texts.map((text) => vectorOf(text, 12)));
     const requested = await (await ask(server, way, "m+dimensions=12", texts, 8)).json();
     expect(valuesIn(way, requested)).toEqual(texts.map((text) => vectorOf(text, 8)));
   });
@@ -64,10 +64,10 @@ const shapes: [string, string, object, object][] = [
   [
     "openai",
     "/v1/embeddings",
-    { model: "m", input: "word", dimensions: 2, encoding_format: null, user: "u" },
+    { model: "m", input: "text", dimensions: 2, encoding_format: null, user: "u" },
     {
       object: "list",
-      data: [{ object: "embedding", index: 0, embedding: vectorOf("word", 2) }],
+      data: [{ object: "embedding", index: 0, embedding: vectorOf("text", 2) }],
       model: "m",
       usage: { prompt_tokens: 1, total_tokens: 1 },
     },
@@ -89,7 +89,7 @@ const shapes: [string, string, object, object][] = [
     "/v1/embeddings",
     {
       model: "m",
-      input: ["word"],
+      input: ["text"],
       input_type: "query",
       output_dimension: 2,
       output_dtype: null,
@@ -97,7 +97,7 @@ const shapes: [string, string, object, object][] = [
     },
     {
       object: "list",
-      data: [{ object: "embedding", embedding: base64Of(vectorOf("word", 2)), index: 0 }],
+      data: [{ object: "embedding", embedding: base64Of(vectorOf("text", 2)), index: 0 }],
       model: "m",
       usage: { total_tokens: 1 },
     },
@@ -107,15 +107,15 @@ const shapes: [string, string, object, object][] = [
     "/v2/embed",
     {
       model: "m",
-      texts: ["word"],
+      texts: ["text"],
       input_type: "clustering",
       embedding_types: ["float", "base64"],
       output_dimension: 2,
     },
     {
       id: "mock-1",
-      texts: ["word"],
-      embeddings: { float: [vectorOf("word", 2)], base64: [base64Of(vectorOf("word", 2))] },
+      texts: ["text"],
+      embeddings: { float: [vectorOf("text", 2)], base64: [base64Of(vectorOf("text", 2))] },
       meta: { api_version: { version: "2" }, billed_units: { input_tokens: 1, image_tokens: 0 } },
       response_type: "embeddings_by_type",
     },
@@ -123,14 +123,14 @@ const shapes: [string, string, object, object][] = [
   [
     "cohere's third generation at bedrock",
     "/model/cohere.embed-english-v3/invoke",
-    { texts: ["word"], input_type: "search_query", output_dimension: 2 },
-    { id: "mock-1", texts: ["word"], embeddings: [vectorOf("word", 2)], response_type: "embeddings_floats" },
+    { texts: ["text"], input_type: "search_query", output_dimension: 2 },
+    { id: "mock-1", texts: ["text"], embeddings: [vectorOf("text", 2)], response_type: "embeddings_floats" },
   ],
   [
     "cohere's third generation at bedrock, by type",
     "/model/cohere.embed-english-v3/invoke",
-    { texts: ["word"], input_type: "search_query", output_dimension: 2, embedding_types: ["float"] },
-    { embeddings: { float: [vectorOf("word", 2)] }, response_type: "embeddings_by_type" },
+    { texts: ["text"], input_type: "search_query", output_dimension: 2, embedding_types: ["float"] },
+    { embeddings: { float: [vectorOf("text", 2)] }, response_type: "embeddings_by_type" },
   ],
   [
     "gemini",
@@ -139,24 +139,24 @@ const shapes: [string, string, object, object][] = [
       requests: [
         {
           model: "models/m",
-          content: { role: "user", parts: [{ text: "wo" }, { text: "rd" }] },
+          content: { role: "user", parts: [{ text: "te" }, { text: "xt" }] },
           task_type: "RETRIEVAL_QUERY",
           output_dimensionality: 2,
         },
       ],
     },
     {
-      embeddings: [{ values: vectorOf("word", 2) }],
+      embeddings: [{ values: vectorOf("text", 2) }],
       usageMetadata: { promptTokenCount: 1, promptTokenDetails: [{ modality: "TEXT", tokenCount: 1 }] },
     },
   ],
   [
     "vertex",
     "/v1/projects/p/locations/l/publishers/google/models/m:predict",
-    { instances: [{ content: "two words" }], parameters: { outputDimensionality: 2 } },
+    { instances: [{ content: "two texts" }], parameters: { outputDimensionality: 2 } },
     {
       predictions: [
-        { embeddings: { statistics: { token_count: 3, truncated: false }, values: vectorOf("two words", 2) } },
+        { embeddings: { statistics: { token_count: 3, truncated: false }, values: vectorOf("two texts", 2) } },
       ],
       metadata: { billableCharacterCount: 8 },
     },
@@ -164,18 +164,18 @@ const shapes: [string, string, object, object][] = [
   [
     "titan",
     "/model/amazon.titan-embed-text-v2%3A0/invoke",
-    { inputText: "word", dimensions: 2, normalize: true, embeddingTypes: ["float"] },
+    { inputText: "text", dimensions: 2, normalize: true, embeddingTypes: ["float"] },
     {
-      embedding: vectorOf("word", 2),
-      embeddingsByType: { float: vectorOf("word", 2) },
+      embedding: vectorOf("text", 2),
+      embeddingsByType: { float: vectorOf("text", 2) },
       inputTextTokenCount: 1,
     },
   ],
   [
     "titan's first version",
     "/model/amazon.titan-embed-text-v1%2Bdimensions=2/invoke",
-    { inputText: "word" },
-    { embedding: vectorOf("word", 2), inputTextTokenCount: 1 },
+    { inputText: "text" },
+    { embedding: vectorOf("text", 2), inputTextTokenCount: 1 },
   ],
   [
     "nova",
@@ -186,10 +186,10 @@ const shapes: [string, string, object, object][] = [
       singleEmbeddingParams: {
         embeddingPurpose: "CLUSTERING",
         embeddingDimension: 2,
-        text: { truncationMode: "END", value: "word" },
+        text: { truncationMode: "END", value: "text" },
       },
     },
-    { embeddings: [{ embeddingType: "TEXT", embedding: vectorOf("word", 2) }] },
+    { embeddings: [{ embeddingType: "TEXT", embedding: vectorOf("text", 2) }] },
   ],
 ];
 

@@ -63,7 +63,7 @@ test("the official client reads a verdict for every text, in order", async () =>
   expect(results[0]?.category_scores).not.toEqual(results[3]?.category_scores);
 });
 
-test.each(CATEGORIES)("one word flags %s alone", async (category) => {
+test.each(CATEGORIES)("one keyword flags %s alone", async (category) => {
   const openai = await client();
   const { results } = await openai.moderations.create({ input: `simulated-${category.replaceAll("/", "-")}` });
   expect(results.map(flaggedIn)).toEqual([[category]]);

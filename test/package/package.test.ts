@@ -73,7 +73,7 @@ describe("the tarball", () => {
     ].filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts"));
     // What is started by its path: a thread, a process, the simulated provider.
     const threads = sources.filter((path) => /\/(main|(\w+-)?worker|worker-main)\.ts$/.test(path));
-    const provider = ["endpoints", "server", "words"].map((name) => `mock/${name}.ts`);
+    const provider = ["endpoints", "server", "settings"].map((name) => `mock/${name}.ts`);
     const compiled = [...threads, ...provider].map(
       (path) => `dist/${path.replace(/^src\//, "").replace(/\.ts$/, ".js")}`,
     );
@@ -129,13 +129,13 @@ describe("the tarball", () => {
   });
 
   it("names no folder, host or registry of the machine that made it", () => {
-    const words = [ROOT, homedir(), hostname(), process.env["npm_config_registry"] ?? ""]
-      .map((word) => word.replace(/^https?:\/\//, "").replace(/\/$/, ""))
-      .filter((word) => word.length > 5 && word.split(".")[1] !== "npmjs");
+    const secrets = [ROOT, homedir(), hostname(), process.env["npm_config_registry"] ?? ""]
+      .map((secret) => secret.replace(/^https?:\/\//, "").replace(/\/$/, ""))
+      .filter((secret) => secret.length > 5 && secret.split(".")[1] !== "npmjs");
     const guilty = packed.files.filter(
-      (path) => !path.endsWith(".br") && words.some((word) => text(path).includes(word)),
+      (path) => !path.endsWith(".br") && secrets.some((secret) => text(path).includes(secret)),
     );
-    expect(words).toContain(ROOT);
+    expect(secrets).toContain(ROOT);
     expect(guilty).toEqual([]);
   });
 
@@ -311,7 +311,7 @@ function confinement(writable: string, command: readonly string[]): readonly str
     mount -o remount,ro,bind ${folder}
     mount -o remount,ro,bind /
     exec setpriv --reuid 10001 --regid 10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all -- "$@"`;
-  const whole = command.map((word) => (word === "programs/node" ? join(programs, "node") : word));
+  const whole = command.map((argument) => (argument === "programs/node" ? join(programs, "node") : argument));
   return ["--mount", "--propagation", "private", "sh", "-eu", "-c", script, "sh", ...whole];
 }
 

@@ -3,7 +3,7 @@ import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import type { ComparedPart, ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
 import { toolchain } from "./samples.ts";
 
-/** Rules, and what of the input they compare with which word: `path=word`, with `*` for what is known at run time only. */
+/** Rules, and what of the input they compare with which string: `path=string`, with `*` for what is known at run time only. */
 const COMPARISONS: readonly (readonly [rules: string, compared: readonly string[]])[] = [
   ['p if input.request.context == "a"', ["request.context=a"]],
   ['p if "a" != input.request["context"]', ["request.context=a"]],
@@ -50,7 +50,7 @@ function shown({ root, path, key }: ComparedPart): string {
   return `${key ? "keys of " : ""}${(root === "input" ? steps : [root, ...steps]).join(".")}`;
 }
 
-describe("comparisons of the input with words", () => {
+describe("comparisons of the input with strings", () => {
   let modules: readonly ModuleFacts[];
 
   beforeAll(async () => {

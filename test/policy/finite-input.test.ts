@@ -27,8 +27,8 @@ const DIALECT_NAMES = Object.keys(DIALECTS);
 
 const CANARY = "cAnArY";
 const canary = fc.string({ maxLength: 8 }).map((text) => `${CANARY}${text}`);
-/** What a client may write; now and then a word that exists. */
-const word = (...known: readonly string[]): fc.Arbitrary<string> => fc.oneof(canary, fc.constantFrom(...known));
+/** What a client may write; now and then a value that exists. */
+const valueOf = (...known: readonly string[]): fc.Arbitrary<string> => fc.oneof(canary, fc.constantFrom(...known));
 
 const bodies: fc.Arbitrary<JsonObject> = fc
   .record(
@@ -36,7 +36,7 @@ const bodies: fc.Arbitrary<JsonObject> = fc
       model: fc.constantFrom("r", "s"),
       messages: fc.array(
         fc.oneof(
-          fc.record({ role: word("user", "system"), content: canary, name: canary }),
+          fc.record({ role: valueOf("user", "system"), content: canary, name: canary }),
           fc.record({ role: fc.constant("tool"), content: canary, tool_call_id: canary }),
           fc.record({
             role: fc.constant("user"),
@@ -49,27 +49,27 @@ const bodies: fc.Arbitrary<JsonObject> = fc
         fc.record({ type: fc.constant("function"), function: fc.record({ name: canary, description: canary }) }),
         { maxLength: 2 },
       ),
-      tool_choice: word("auto"),
+      tool_choice: valueOf("auto"),
       user: canary,
       metadata: fc.dictionary(canary, canary, { maxKeys: 2 }),
       safety_identifier: canary,
       prompt_cache_key: canary,
-      service_tier: word("auto"),
-      reasoning_effort: word("low", "high"),
+      service_tier: valueOf("auto"),
+      reasoning_effort: valueOf("low", "high"),
       stop: canary,
       stream: fc.boolean(),
       max_tokens: fc.integer({ min: 1, max: 2_000_000 }),
       n: fc.integer({ min: 1, max: 3 }),
       response_format: fc.record({
-        type: word("json_schema", "json_object"),
+        type: valueOf("json_schema", "json_object"),
         json_schema: fc.record({ name: canary, schema: fc.dictionary(canary, canary, { maxKeys: 2 }) }),
       }),
       provider: fc.record(
         {
-          order: fc.array(word("p", "q"), { maxLength: 2 }),
-          only: fc.array(word("p", "q"), { maxLength: 2 }),
-          region: word("eu", "us-east"),
-          data_collection: word("allow", "deny"),
+          order: fc.array(valueOf("p", "q"), { maxLength: 2 }),
+          only: fc.array(valueOf("p", "q"), { maxLength: 2 }),
+          region: valueOf("eu", "us-east"),
+          data_collection: valueOf("allow", "deny"),
           zdr: fc.boolean(),
           allow_fallbacks: fc.boolean(),
         },
@@ -86,12 +86,12 @@ const identities: fc.Arbitrary<Identity> = fc
   .record({
     workspace: fc.constantFrom("w", "v"),
     keyId: canary,
-    environment: word("production"),
-    workload: word("web"),
-    owner: word("group:payments"),
-    labels: fc.array(word("eu"), { maxLength: 3 }),
+    environment: valueOf("production"),
+    workload: valueOf("web"),
+    owner: valueOf("group:payments"),
+    labels: fc.array(valueOf("eu"), { maxLength: 3 }),
   })
-  .map((words) => ({ ...identity, ...words }));
+  .map((values) => ({ ...identity, ...values }));
 
 const NO_HEADERS = { version: null, betas: [] };
 
@@ -120,7 +120,7 @@ describe("the input of policies", () => {
 
   test("no name of a client's making reaches a policy as a route", () => {
     fc.assert(
-      fc.property(word("r", "constructor", "__proto__"), (name) => {
+      fc.property(valueOf("r", "constructor", "__proto__"), (name) => {
         const policies = fakePolicies();
         const request = chatSurface.parse(
           { model: name, messages: [{ role: "user", content: CANARY }] },
@@ -174,7 +174,7 @@ describe("the input of policies", () => {
     expect(isInput({ ...input, prompt: "text" })).toBe(false);
   });
 
-  test("without a table the schema knows the members and the enums, not the words", () => {
+  test("without a table the schema knows the members and the enums, not the values of a table", () => {
     const isInput = ajv.compile(POLICY_INPUT_SCHEMA);
     const input = example();
     expect(isInput({ ...input, workspace: { ...input.workspace, id: "any" } })).toBe(true);
@@ -183,7 +183,7 @@ describe("the input of policies", () => {
     expect(OPERATIONS.every((operation) => isInput({ ...input, operation }))).toBe(true);
   });
 
-  test("a table without a vocabulary closes what it has no words for", () => {
+  test("a table without a vocabulary closes what it has no values for", () => {
     const bare = { ...rows, vocabulary: { environments: [], workloads: [], labels: [] } };
     const isInput = ajv.compile(declaredInputSchema(bare, DIALECT_NAMES));
     const plain = example();

@@ -121,7 +121,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ["no sources", (): string => described((made) => void delete made["sources"])],
     ["a contract that is text", (): string => described((made) => void (made["contract"] = "kept"))],
     ["reads that are no texts", (): string => described((made) => void (made["reads"] = [1]))],
-  ] as const)("is refused with a description that is %s, without a word of it", ([, description]) => {
+  ] as const)("is refused with a description that is %s, without quoting it", ([, description]) => {
     const attempt = (): unknown => read({ description: description() });
     expect(attempt).toThrow(KeptContentError);
     expect(attempt).toThrow("its description is damaged, or was written by a newer Signalbox");

@@ -1,10 +1,10 @@
 /**
  * Checked by `npm run typecheck`: every member of a policy's input, at any depth, is an enum, a boolean or a number, but for
- * the ids and words listed here. `finite-input.test.ts` proves of each of them that its values are those of the table.
+ * the ids and values listed here. `finite-input.test.ts` proves of each of them that its values are those of the table.
  */
 import type { PolicyInput } from "../../src/canon/policy.ts";
 
-type WordsOfTheTable =
+type ValuesOfTheTable =
   | "input.workspace.id"
   | "input.workspace.tier"
   | "input.workspace.labels[]"
@@ -43,7 +43,7 @@ type Expect<Condition extends true> = Condition;
 type Is<Left, Right> = [Left] extends [Right] ? ([Right] extends [Left] ? true : false) : false;
 
 export type Proofs = [
-  Expect<Is<Open<PolicyInput, "input">, WordsOfTheTable>>,
+  Expect<Is<Open<PolicyInput, "input">, ValuesOfTheTable>>,
   // The proof is worth something only if it finds what it looks for.
   Expect<Is<Open<{ readonly prompt: string; readonly day: "x" | "y" }, "i">, "i.prompt">>,
   Expect<Is<Open<{ readonly a: readonly { readonly b: unknown }[] }, "i">, "i.a[].b">>,

@@ -167,12 +167,12 @@ describe("policy set", () => {
 });
 
 describe("policies of one module and each in its own", { timeout: 120_000 }, () => {
-  const words = fc.uniqueArray(fc.constantFrom("eu", "tools", "production"), { maxLength: 3 });
+  const someLabels = fc.uniqueArray(fc.constantFrom("eu", "tools", "production"), { maxLength: 3 });
   const inputs: fc.Arbitrary<PolicyInput> = fc
     .record({
       operation: fc.constantFrom(...OPERATIONS),
       tier: fc.constantFrom("standard", "regulated"),
-      labels: words,
+      labels: someLabels,
       environment: fc.constantFrom("production", "staging", "other"),
       needs: fc.uniqueArray(fc.constantFrom(...CAPABILITY_NAMES), { maxLength: 4 }),
       stream: fc.boolean(),

@@ -8,27 +8,27 @@ import { policySource, toolchain } from "./samples.ts";
 
 /** Rules, and what they inspect; each line of the argument in tools/rego/words.go has examples both ways. */
 const INSPECTS: readonly (readonly [about: string, rules: string, inspects: readonly string[]])[] = [
-  ["equality of words", "p if input.workspace.id == input.request.route", []],
-  ["inequality of words", 'p if input.workspace.id != "a"', []],
-  ["a word in a list", 'p if "a" in input.workspace.labels', []],
+  ["equality of strings", "p if input.workspace.id == input.request.route", []],
+  ["inequality of strings", 'p if input.workspace.id != "a"', []],
+  ["a string in a list", 'p if "a" in input.workspace.labels', []],
   ["a loop over a list", 'p if input.workspace.labels[_] == "a"', []],
   ["a loop over two lists", "p if { some x in input.workspace.labels; not x in input.key.labels }", []],
-  ["every word of a list", 'p if every x in input.request.needs { x in {"a"} }', []],
-  ["a look-up by a word", 'p if "a" in data.approved.regions[input.workspace.id]', []],
+  ["every string of a list", 'p if every x in input.request.needs { x in {"a"} }', []],
+  ["a look-up by a string", 'p if "a" in data.approved.regions[input.workspace.id]', []],
   ["a look-up in a constant", 'level := {"a": 1}\np if level[input.workspace.tier] > 0', []],
   ["a rule for a list", 'needs := input.request.needs\np if "a" in needs', []],
   ["a list of approvals as a rule", 'ok := data.approved.regions[input.workspace.id]\np if "a" in ok', []],
   ["else", 'p if "a" in input.key.labels\nelse := true if "b" in input.key.labels', []],
-  ["a function of a word", "f(x) if x in input.workspace.labels\np if f(input.key.workload)", []],
-  ["the number of words", "p if count(input.workspace.labels) > 1", []],
+  ["a function of a string", "f(x) if x in input.workspace.labels\np if f(input.key.workload)", []],
+  ["the number of strings", "p if count(input.workspace.labels) > 1", []],
   ["the number of characters", "p if count(input.workspace.id) > 1", ["count"]],
   ["the number of who knows what", "f(x) if count(x) > 1\np if f(input.workspace.id)", ["count"]],
   ["order of numbers", "p if input.request.dimensions < 100", []],
-  ["order of a word and a number", "p if input.workspace.id < 3", []],
-  ["order of words, lt", 'p if input.workspace.id < "m"', ["lt"]],
-  ["order of words, lte", "p if input.workspace.id <= input.workspace.tier", ["lte"]],
-  ["order of words, gt", 'p if "m" > input.workspace.labels[_]', ["gt"]],
-  ["order of words, gte", 'p if input.candidates[_].region >= "m"', ["gte"]],
+  ["order of a string and a number", "p if input.workspace.id < 3", []],
+  ["order of strings, lt", 'p if input.workspace.id < "m"', ["lt"]],
+  ["order of strings, lte", "p if input.workspace.id <= input.workspace.tier", ["lte"]],
+  ["order of strings, gt", 'p if "m" > input.workspace.labels[_]', ["gt"]],
+  ["order of strings, gte", 'p if input.candidates[_].region >= "m"', ["gte"]],
   ["order of sets", 'p if {x | some x in input.workspace.labels} < {"a"}', ["lt"]],
   ["order of what a function got", "f(x, y) if x < y\np if f(input.workspace.id, 1)", ["lt"]],
   ["arithmetic", "p if (input.request.dimensions * 2) + 1 == 9", []],
@@ -38,16 +38,16 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
   ["the greatest number", 'rank := {"a": 1, "b": 2}\np if max({rank[x] | some x in input.workspace.labels}) > 1', []],
   ["the least number", 'p if min([c.weight | some c in [{"weight": 2}]]) < 3', []],
   ["sorted numbers", "p if 2 in sort({1, 2, count(input.workspace.labels)})", []],
-  ["the greatest of words and numbers", "p if max({input.workspace.id, 1}) == 1", ["max"]],
+  ["the greatest of strings and numbers", "p if max({input.workspace.id, 1}) == 1", ["max"]],
   ["the greatest of who knows what", "f(x) if max(x) > 1\np if f({1, 2})", ["max"]],
   ["the greatest set", 'p if max({{x | some x in input.workspace.labels}, {"a"}}) == {"a"}', ["max"]],
   ["the position of a number", "p if sort([count(input.workspace.labels), 2])[0] == 2", ["index"]],
   ["sorting", "p if input.workspace.id in sort(input.workspace.labels)", ["sort"]],
-  ["the start of a word", 'p if startswith(input.workspace.id, "a")', ["startswith"]],
+  ["the start of a string", 'p if startswith(input.workspace.id, "a")', ["startswith"]],
   ["case", 'p if lower(input.workspace.id) == "a"', ["lower"]],
   ["patterns", 'p if regex.match("a", input.workspace.id)', ["regex.match"]],
-  ["numbers from words", "p if to_number(input.workspace.id) > 1", ["to_number"]],
-  ["words from numbers", 'p if format_int(input.request.dimensions, 10) == "1"', ["format_int"]],
+  ["numbers from strings", "p if to_number(input.workspace.id) > 1", ["to_number"]],
+  ["strings from numbers", 'p if format_int(input.request.dimensions, 10) == "1"', ["format_int"]],
   ["JSON", "p if json.marshal(input.workspace) == input.key.workload", ["json.marshal"]],
   ["paths in text", 'p if json.filter(input, ["workspace/id"]) == {}', ["json.filter"]],
   ["walking", 'p if walk(input.workspace, [_, "a"])', ["walk"]],
@@ -94,7 +94,7 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
   ["a function that gives back a list", 'f(x) := x\np if f(input.workspace.labels) == ["a"]', ["array"]],
   ["an answer that is a list", "pass.c := input.workspace.labels", ["array"]],
   ["a reason under a number", 'reason.c[input.request.dimensions] := "A"', ["key"]],
-  ["a default by a word", 'p if "a" in object.get(data.approved.regions, input.workspace.id, [])', []],
+  ["a default by a string", 'p if "a" in object.get(data.approved.regions, input.workspace.id, [])', []],
   ["a default by a path", 'p if object.get(input, ["workspace", "id"], "b") == "a"', []],
   ["a default by a path with a position", 'p if object.get(input, ["candidates", 0], {}) != {}', ["object.get"]],
   ["a default by a list", "p if object.get(data.regions, input.workspace.labels, 1) == 1", ["object.get"]],
@@ -113,7 +113,7 @@ async function factsOf(modules: readonly Source[]): Promise<readonly ModuleFacts
   return response.modules;
 }
 
-describe("by what a module distinguishes words", () => {
+describe("by what a module distinguishes strings", () => {
   let inspects: readonly (readonly string[] | undefined)[];
 
   beforeAll(async () => {
@@ -136,7 +136,7 @@ describe("by what a module distinguishes words", () => {
     ["else, defaults and comprehensions", 'default p := "a"\np := "b" if false\nelse := {"c" | true}', ["a", "b", "c"]],
     ["arguments", 'f("a") := 1\np := f("b")', ["a", "b", "f", "policy", "s", "signalbox"]],
     [
-      "names of members that are read as words",
+      "names of members that are read as strings",
       "p if { some k; input.workspace[k] == k }",
       ["id", "labels", "tier", "workspace"],
     ],
@@ -146,7 +146,7 @@ describe("by what a module distinguishes words", () => {
       "p if type_name(input.operation) in input.key.labels",
       ["array", "boolean", "key", "labels", "null", "number", "object", "operation", "set", "string"],
     ],
-  ])("words of %s", async ([, rules, strings]) => {
+  ])("strings of %s", async ([, rules, strings]) => {
     const [facts] = await factsOf([{ path: "s.rego", text: `package signalbox.policy.s\n\n${rules}\n` }]);
     expect(facts?.strings).toEqual(strings);
   });
@@ -174,8 +174,8 @@ describe("compiled policies", () => {
     compiled = await compilePolicies(sources, { cache: null, toolchain });
   }, 60_000);
 
-  test("that come with Signalbox see nothing of words but whether they are equal", () => {
-    expect(compiled.policies.map(({ contract, stringUse: words }) => [contract.id, words.inspects])).toEqual(
+  test("that come with Signalbox distinguish strings only by equality", () => {
+    expect(compiled.policies.map(({ contract, stringUse }) => [contract.id, stringUse.inspects])).toEqual(
       [
         "data-retention",
         "embedding-dimensions",
@@ -191,9 +191,9 @@ describe("compiled policies", () => {
     );
   });
 
-  test("name the words of their libraries and their reasons", () => {
-    const words = compiled.policies.find(({ contract }) => contract.id === "eu-residency")?.stringUse.strings;
-    expect(words).toEqual(expect.arrayContaining(["eu", "labels", "REGION_NOT_IN_EU"]));
+  test("name the strings of their libraries and their reasons", () => {
+    const strings = compiled.policies.find(({ contract }) => contract.id === "eu-residency")?.stringUse.strings;
+    expect(strings).toEqual(expect.arrayContaining(["eu", "labels", "REGION_NOT_IN_EU"]));
   });
 
   test("name what their libraries inspect, near and far", async () => {

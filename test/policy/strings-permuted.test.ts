@@ -11,9 +11,9 @@ import { candidate, ordinaryInput, policySource, uncached as toolchain } from ".
 const gate = { c: "{effect: gate, reasons: [FIRST, SECOND]}" };
 const filter = { c: "{effect: filter, reasons: [FIRST, SECOND]}" };
 
-/** Rules that see words only as equal or not, in as many ways as there are. */
+/** Rules that see strings only as equal or not, in as many ways as there are. */
 const BLIND: readonly Source[] = [
-  policySource("equal-words", gate, "pass.c if input.workspace.id == input.key.workload"),
+  policySource("equal-strings", gate, "pass.c if input.workspace.id == input.key.workload"),
   policySource("shared-labels", gate, "pass.c if { some l in input.workspace.labels; l in input.key.labels }"),
   policySource("all-labels", gate, "pass.c if { every l in input.workspace.labels { l in input.key.labels } }"),
   policySource("label-numbers", gate, "pass.c if count(input.workspace.labels) > count(input.key.labels)"),
@@ -68,9 +68,9 @@ const BLIND: readonly Source[] = [
 
 /** Rules that see more, each in a way of its own: the property has to find out about every one. */
 const SEEING: readonly Source[] = [
-  policySource("start-of-word", gate, 'pass.c if startswith(input.workspace.id, "a")'),
-  policySource("length-of-word", gate, "pass.c if count(input.workspace.id) > 2"),
-  policySource("order-of-words", gate, "pass.c if input.workspace.id < input.key.workload"),
+  policySource("start-of-string", gate, 'pass.c if startswith(input.workspace.id, "a")'),
+  policySource("length-of-string", gate, "pass.c if count(input.workspace.id) > 2"),
+  policySource("order-of-strings", gate, "pass.c if input.workspace.id < input.key.workload"),
   policySource("order-of-sets", gate, "pass.c if {l | some l in input.workspace.labels} < {input.key.workload}"),
   policySource("first-label", gate, "pass.c if input.workspace.labels[0] in input.key.labels"),
   policySource("least-label", gate, "pass.c if min(input.workspace.labels) in input.key.labels"),
@@ -84,7 +84,7 @@ const SEEING: readonly Source[] = [
   ),
 ];
 
-/** Words around the literals of the samples, names of members and of types among them. */
+/** Strings around the literals of the samples, names of members and of types among them. */
 const POOL = ["a", "ab", "abc", "id", "labels", "mm", "boolean", "string", "tier", "workload", "zz"];
 
 interface World {
@@ -93,32 +93,32 @@ interface World {
   readonly permutation: fc.Arbitrary<Permutation>;
 }
 
-/** @param literals words that stand in the policies: they stand in inputs too, and no permutation moves them. */
+/** @param literals strings that occur in the policies: they occur in inputs too, and no permutation moves them. */
 function worldOf(literals: readonly string[]): World {
   const pool = [...new Set([...POOL, ...literals])];
-  const word = fc.oneof(fc.constantFrom(...POOL), fc.constantFrom(...pool));
-  const words = fc.uniqueArray(word, { maxLength: 3 }).map((list) => list.toSorted());
-  const byWord = fc.dictionary(word, words, { maxKeys: 4 });
+  const string = fc.oneof(fc.constantFrom(...POOL), fc.constantFrom(...pool));
+  const strings = fc.uniqueArray(string, { maxLength: 3 }).map((list) => list.toSorted());
+  const byString = fc.dictionary(string, strings, { maxKeys: 4 });
   const free = POOL.filter((one) => !literals.includes(one));
-  const positions = fc.uniqueArray(fc.record({ id: word, provider: word, region: word, model: word }), {
+  const positions = fc.uniqueArray(fc.record({ id: string, provider: string, region: string, model: string }), {
     selector: ({ id }) => id,
     maxLength: 4,
   });
   return {
     data: fc.record({
       approved: fc.record({
-        regions: byWord,
-        providers: byWord,
-        routes: byWord,
+        regions: byString,
+        providers: byString,
+        routes: byString,
         capabilities: fc.constant({}),
         dimensions: fc.constant({}),
       }),
-      regions: byWord,
+      regions: byString,
     }),
     input: fc
       .record({
-        workspace: fc.record({ id: word, tier: word, labels: words }),
-        key: fc.record({ environment: word, workload: word, owner: word, labels: words }),
+        workspace: fc.record({ id: string, tier: string, labels: strings }),
+        key: fc.record({ environment: string, workload: string, owner: string, labels: strings }),
         candidates: positions.map((list) => list.map((one): PolicyCandidate => candidate(one.id, one))),
       })
       .map((changes) => ordinaryInput(changes)),
@@ -129,7 +129,7 @@ function worldOf(literals: readonly string[]): World {
   };
 }
 
-/** Applied to words only: the other words of an input are no words of the pool, and names of members stay. */
+/** Applied to strings only: the other strings of an input are not in the pool, and names of members stay. */
 type Permutation = (text: string) => string;
 
 function permutedList(list: readonly string[], p: Permutation): readonly string[] {
@@ -186,7 +186,7 @@ async function compile(sources: readonly Source[]): Promise<CompiledPolicies> {
   return compiled;
 }
 
-/** Policies whose answer changed under a permutation of words that none of them writes. */
+/** Policies whose answer changed under a permutation of strings that none of them writes. */
 async function differing(
   modules: readonly PolicyModule[],
   data: PolicyData,
@@ -218,10 +218,10 @@ describe("a policy that inspects nothing", () => {
   test.for([
     ["of these samples", BLIND],
     ["of those that come with Signalbox", shipped],
-  ] as const)("gives the permuted answer for permuted words: each %s", async ([, sources]) => {
+  ] as const)("gives the permuted answer for permuted strings: each %s", async ([, sources]) => {
     const compiled = await compile(sources);
     expect(compiled.policies.flatMap(({ stringUse: { inspects } }) => inspects)).toEqual([]);
-    // One by one: a word that only one of them writes is free for the others.
+    // One by one: a string that only one of them writes is free for the others.
     for (const policy of compiled.policies) {
       const modules = await buildModules([policy], toolchain);
       const { data, input, permutation } = worldOf(policy.stringUse.strings);

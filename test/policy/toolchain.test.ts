@@ -92,7 +92,7 @@ describe("toolchain", () => {
     ]);
   });
 
-  test("reads a list whole that an import has two uses of, one of them a search for a word", async () => {
+  test("reads a list whole that an import has two uses of, one of them a search for a string", async () => {
     const text = 'package a\n\nimport input.key.labels\n\np if "x" in labels\n\nq if count(labels) > 1\n';
     const { modules } = await toolchain.check({ modules: [{ path: "a", text }], units: [], input_schema: null });
     expect(modules[0]?.references.map(({ root, path }) => [root, ...path])).toEqual([

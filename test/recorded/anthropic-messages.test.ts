@@ -165,7 +165,7 @@ function takeRequest(recording: Recording, body: JsonObject, surface: Surface, s
   const owned = (object: JsonObject) => Object.fromEntries(Object.entries(object).filter(([name]) => !OWNED.has(name)));
   expect(JSON.parse(JSON.stringify(owned(edited.body))), recording.id).toEqual(owned(body));
   expect(edited.body["model"]).toBe(target.endpoint.upstreamModel);
-  if (request.shape.needs.includes("prefill") || !request.shape.features.every((word) => TRANSLATED.has(word))) {
+  if (request.shape.needs.includes("prefill") || !request.shape.features.every((feature) => TRANSLATED.has(feature))) {
     seen.native += 1;
     return;
   }

@@ -39,7 +39,7 @@ function readRecorded(body: JsonObject): GenerateRequest | string {
     return readBody({ path: "/model/eu.vendor.model-v1%3A0/converse", body, headers: [], dropped: [] }, "family");
   } catch (error) {
     const message = error instanceof Error ? error.message : "";
-    const foreign = FOREIGN.find((word) => message.includes(word));
+    const foreign = FOREIGN.find((feature) => message.includes(feature));
     if (foreign === undefined) throw error;
     return `foreign ${foreign}`;
   }

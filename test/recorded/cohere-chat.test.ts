@@ -121,9 +121,9 @@ const FINISHES: Readonly<Record<string, string>> = {
 
 /** The answer has the provider's reason and counts, or it failed where the provider said so. */
 function checkEnding(id: string, answer: Answer, ending: unknown): void {
-  const word = textAt(ending, "finish_reason");
-  if (word === "ERROR") expect(answer.failure, id).toMatchObject({ kind: "error_frame", code: "tool_use_failed" });
-  else expect(answer.finish?.reason, id).toBe(FINISHES[word]);
+  const reason = textAt(ending, "finish_reason");
+  if (reason === "ERROR") expect(answer.failure, id).toMatchObject({ kind: "error_frame", code: "tool_use_failed" });
+  else expect(answer.finish?.reason, id).toBe(FINISHES[reason]);
   const tokens = memberOf(ending, "usage", "tokens");
   expect([answer.usage?.input, answer.usage?.output], id).toEqual([
     memberOf(tokens, "input_tokens"),

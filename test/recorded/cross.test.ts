@@ -40,7 +40,7 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   const { needs, features } = request.shape;
   const need = needs.find((capability) => !facts.expresses.some((own) => own === capability));
   if (need !== undefined) return { kind: "refused", line: `capability ${need} ${request.paths.get(need) ?? "?"}` };
-  const feature = features.find((word) => !facts.features.some((own) => own === word));
+  const feature = features.find((name) => !facts.features.some((own) => own === name));
   if (feature !== undefined) {
     return { kind: "refused", line: `feature ${feature} ${request.paths.get(feature) ?? "?"}` };
   }

@@ -114,8 +114,8 @@ const PURPOSES: Readonly<Record<string, EmbedPurpose>> = {
   clustering: "clustering",
 };
 
-function purposeOf(word: string): EmbedPurpose | null {
-  return PURPOSES[word] ?? null;
+function purposeOf(value: string): EmbedPurpose | null {
+  return PURPOSES[value] ?? null;
 }
 
 function readCohere({ request: sent, response }: Recording, options: TargetOptions, path: string): Exchange | Refusal {

@@ -72,7 +72,7 @@ const isNative = (pieces: readonly JsonObject[]): boolean =>
     );
   });
 
-/** The same answer in the provider's words and in ours. */
+/** The same answer in the provider's values and in ours. */
 function compare(id: string, pieces: readonly JsonObject[], events: readonly InferenceEvent[]): void {
   const answer = collectAnswer(events);
   const parts = partsOf(pieces);
@@ -181,7 +181,7 @@ function judge(recording: Recording, events: readonly InferenceEvent[], seen: Ta
   const pieces = piecesOf(recording);
   expect(brokenLaws(events), id).toEqual([]);
   const { finish, failure } = collectAnswer(events);
-  const word = finishOf(pieces);
+  const reason = finishOf(pieces);
   if (OTHER.test(id)) {
     expect(failure, id).toMatchObject({ kind: "malformed" });
     return refuse(seen, "another method's answer");
@@ -190,14 +190,14 @@ function judge(recording: Recording, events: readonly InferenceEvent[], seen: Ta
     expect(failure, id).toMatchObject({ kind: "malformed", code: "unexpected_output_item" });
     return refuse(seen, "parts of the provider's own tools");
   }
-  if (word === "UNEXPECTED_TOOL_CALL") {
+  if (reason === "UNEXPECTED_TOOL_CALL") {
     expect(failure, id).toMatchObject({ kind: "error_frame", code: "unexpected_tool_call" });
     return refuse(seen, "unexpected_tool_call");
   }
   expect(failure, id).toBeNull();
   const hasCall = partsOf(pieces).some((part) => part["functionCall"] !== undefined);
   const expected =
-    word === "STOP" ? (hasCall ? "tool_calls" : "stop") : word === "MAX_TOKENS" ? "length" : "content_filter";
+    reason === "STOP" ? (hasCall ? "tool_calls" : "stop") : reason === "MAX_TOKENS" ? "length" : "content_filter";
   expect(finish?.reason, id).toBe(expected);
   compare(id, pieces, events);
   comeBack(id, pieces, events);

@@ -45,14 +45,14 @@ function textIn(content: JsonValue | undefined): string {
   return content.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("");
 }
 
-function tally(counts: Map<string, number>, word: string): void {
-  counts.set(word, (counts.get(word) ?? 0) + 1);
+function tally(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 function shown(counts: Map<string, number>): string {
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
-    .map(([word, count]) => `${count} × ${word}`)
+    .map(([key, count]) => `${count} × ${key}`)
     .join(", ");
 }
 

@@ -206,7 +206,7 @@ function compareAnswer(recording: Recording, status: number, text: string): void
     expect(text.trimEnd().endsWith("data: [DONE]"), recording.id).toBe(true);
     return;
   }
-  // A stream that broke upstream arrives as far as it went, then fails in our words.
+  // A stream that broke upstream arrives as far as it went, then fails with our error.
   if (status === 200) expect(arrived.slice(0, -1), recording.id).toEqual(recorded.slice(0, broke));
   expect(text, recording.id).toContain('"error"');
   expect(text, recording.id).not.toContain('"failed_generation"');

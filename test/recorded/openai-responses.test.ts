@@ -267,7 +267,7 @@ function meansItsWhole(recording: Recording, text: string, response: unknown): b
   expect(streamed.finish, recording.id).toEqual(whole.finish);
   expect(streamed.usage, recording.id).toEqual(whole.usage);
   if (SHORTENED.test(recording.id)) return true;
-  // Providers seal the same reasoning anew for every event, and leave probabilities out of the last one.
+  // Providers seal the same reasoning anew for every event, and omit probabilities from the last one.
   const plain = (answer: typeof whole): unknown =>
     answer.blocks.map((block) => ({ ...block, signature: null, logprobs: null }));
   expect(plain(streamed), recording.id).toEqual(plain(whole));

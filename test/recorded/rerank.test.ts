@@ -40,7 +40,7 @@ function listIn(answer: JsonObject): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter((item: JsonValue) => isJsonObject(item)) : [];
 }
 
-/** A result in the words of no protocol: where the document stood, and its score. */
+/** A result independent of any protocol: where the document stood, and its score. */
 const plain = (result: JsonObject): readonly unknown[] => [
   result["index"],
   result["relevance_score"] ?? result["relevanceScore"],

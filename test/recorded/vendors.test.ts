@@ -58,7 +58,7 @@ function judge(recording: Recording): Verdict {
     const failure = chatUpstream.readError(recording.status ?? 0, encoder.encode(text));
     expect(failure.status, recording.id).toBe(recording.status);
     expect(["rejected", "auth", "not_found", "rate_limited"], recording.id).toContain(failure.kind);
-    expect(failure.code ?? "a_word", recording.id).toMatch(/^[a-z_]+$/);
+    expect(failure.code ?? "a_code", recording.id).toMatch(/^[a-z_]+$/);
     return "error read";
   }
   const { failure, usage } = relayed(recording);

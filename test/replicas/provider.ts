@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER, answerJson, delta, sse, startSse, startUpstream } from "../support/router.ts";
 import { USAGE } from "./fixture.ts";
 
-export const WORDS = Array.from({ length: 20 }, (_, index) => `word${index} `);
+export const PIECES = Array.from({ length: 20 }, (_, index) => `piece${index} `);
 
 export interface Provider {
   readonly url: string;
@@ -11,15 +11,15 @@ export interface Provider {
   readonly answered: ReadonlyMap<string, number>;
 }
 
-/** Answers at once, or streams twenty words in half a second. */
+/** Answers at once, or streams twenty pieces in half a second. */
 export async function startProvider(): Promise<Provider> {
   const answered = new Map<string, number>();
   const { url } = await startUpstream(async (response, { body }) => {
     const model = /upstream-\w+/.exec(body)?.[0] ?? "";
     if (body.includes('"stream":true')) {
       startSse(response);
-      for (const word of WORDS) {
-        response.write(sse(delta(word)));
+      for (const piece of PIECES) {
+        response.write(sse(delta(piece)));
         await delay(25);
       }
       response.end(`${sse(delta("", "stop"))}${sse({ ...delta(""), choices: [], usage: USAGE })}data: [DONE]\n\n`);

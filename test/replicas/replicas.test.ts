@@ -17,7 +17,7 @@ import { temporaryFolder } from "../store/temporary-folder.ts";
 import { startBalancer } from "./balancer.ts";
 import { ask, chat, Clients, type Seen } from "./clients.ts";
 import { fixture, REQUESTS_PER_MINUTE, TOKENS_PER_MONTH, USAGE } from "./fixture.ts";
-import { startProvider, WORDS } from "./provider.ts";
+import { startProvider, PIECES } from "./provider.ts";
 import { Replica } from "./replica.ts";
 
 async function makeKey(
@@ -57,7 +57,7 @@ async function verifiedDecisions(store: Store): Promise<ReadonlyMap<string, Reco
 }
 
 const isWholeStream = ({ text }: Seen): boolean =>
-  WORDS.every((word) => text.includes(JSON.stringify(word).slice(1, -1))) && text.trimEnd().endsWith("data: [DONE]");
+  PIECES.every((piece) => text.includes(JSON.stringify(piece).slice(1, -1))) && text.trimEnd().endsWith("data: [DONE]");
 
 const answered = (seen: readonly Seen[]): readonly Seen[] => seen.filter(({ status }) => status === 200);
 

@@ -35,7 +35,7 @@ describe("too much at once", () => {
     const upstream = await startUpstream((response, { body }) => {
       if (!body.includes('"stream":true')) return answerJson(response);
       startSse(response);
-      response.write(sse(delta("word")));
+      response.write(sse(delta("text")));
     });
     const server = await startRunning(writeFixture(upstream.url), { drain: 0 }, { inFlight: 4 });
     const { text: key } = await addKey(server.store);
@@ -47,8 +47,8 @@ describe("too much at once", () => {
         body: chat(stream),
         signal: signal ?? null,
       });
-    const leaving = new AbortController();
-    const streams = [await ask(true, leaving.signal), await ask(true)];
+    const abandoned = new AbortController();
+    const streams = [await ask(true, abandoned.signal), await ask(true)];
     expect(streams.map(({ status }) => status)).toEqual([200, 200]);
     const refused = await ask(false);
     expect(refused.status).toBe(429);
@@ -57,7 +57,7 @@ describe("too much at once", () => {
     expect(await refused.json()).toMatchObject({ error: { code: "fair_share_exceeded", type: "rate_limit_error" } });
     // What says how the server does is not inference.
     expect((await fetch(`${server.url}/status`)).status).toBe(200);
-    leaving.abort();
+    abandoned.abort();
     await expect.poll(async () => (await ask(false)).status, { timeout: 20_000 }).toBe(200);
   });
 
@@ -111,7 +111,7 @@ describe("too much at once", () => {
 });
 
 describe("heads and bodies", () => {
-  it("a URL, or headers, too long or too many are refused in our words", async () => {
+  it("a URL, or headers, too long or too many are refused with our error", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const long = await fetch(`${server.url}/status?${"x".repeat(9_000)}`);
     expect([long.status, await long.json()]).toMatchObject([414, { error: { code: "url_too_long" } }]);

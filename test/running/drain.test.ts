@@ -10,12 +10,12 @@ import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const hello = [{ role: "user", content: "hello" }] as const;
 
-/** Says one word and then nothing for as long as its client stays. */
+/** Sends one piece and then nothing for as long as its client stays. */
 function endless(): Promise<Upstream> {
   return startUpstream((response, { body }) => {
     if (!body.includes('"stream":true')) return;
     startSse(response);
-    response.write(sse(delta("word ")));
+    response.write(sse(delta("piece ")));
   });
 }
 
@@ -97,7 +97,7 @@ describe("a stop while a stream is read for its usage", () => {
     const left = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);
-      response.write(sse(delta("word ")));
+      response.write(sse(delta("piece ")));
       await left.promise;
       const usage = { prompt_tokens: 7, completion_tokens: 500, total_tokens: 507 };
       response.end(sse(delta("", "stop")) + sse({ choices: [], usage }) + sse("[DONE]"));
@@ -134,8 +134,8 @@ describe("a server that is stopped under load", () => {
       const upstream = await startUpstream(async (response, { body }) => {
         if (!body.includes('"stream":true')) return answerJson(response, ANSWER);
         startSse(response);
-        for (let word = 0; word < 10; word += 1) {
-          response.write(sse(delta("word ")));
+        for (let count = 0; count < 10; count += 1) {
+          response.write(sse(delta("piece ")));
           await delay(10);
         }
         response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
@@ -143,7 +143,7 @@ describe("a server that is stopped under load", () => {
       const fixture = writeFixture(upstream.url);
       const server = await startRunning(fixture, { drainDelay: 800, drain: 5_000 });
       const { text: key } = await addKey(server.store);
-      // Connections are kept for long, so it is the server's word that ends them.
+      // Connections are kept for long, so it is the server's answer that ends them.
       const agent = new Agent({ connections: 8, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
       onTestFinished(() => agent.close());
       let stopped = false;
@@ -200,8 +200,8 @@ describe("a server that is stopped under load", () => {
   it("an official client that streams through it gets its whole answer", async () => {
     const upstream = await startUpstream(async (response) => {
       startSse(response);
-      for (let word = 0; word < 10; word += 1) {
-        response.write(sse(delta("word ")));
+      for (let count = 0; count < 10; count += 1) {
+        response.write(sse(delta("piece ")));
         await delay(30);
       }
       response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
@@ -210,13 +210,13 @@ describe("a server that is stopped under load", () => {
     const { text: key } = await addKey(server.store);
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: key, maxRetries: 0 });
     const stream = await client.chat.completions.create({ model: "large", stream: true, messages: [...hello] });
-    const words: string[] = [];
+    const pieces: string[] = [];
     let closing: Promise<void> | null = null;
     for await (const { choices } of stream) {
-      words.push(choices[0]?.delta.content ?? "");
+      pieces.push(choices[0]?.delta.content ?? "");
       closing ??= server.close();
     }
-    expect(words.join("")).toBe("word ".repeat(10));
+    expect(pieces.join("")).toBe("piece ".repeat(10));
     await until(() => closing !== null);
     await closing;
   });

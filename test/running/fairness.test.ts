@@ -83,7 +83,7 @@ async function start(): Promise<Target> {
   const upstream = await startUpstream((response, { body }) => {
     if (!body.includes('"stream":true')) return answerJson(response);
     startSse(response);
-    response.write(sse(delta("word")));
+    response.write(sse(delta("text")));
   });
   const limits = { inFlight: 16, bodyBytes: MEGABYTE, bodyMemory: 8 * MEGABYTE };
   const server = await startRunning(writeFixture(upstream.url), { drain: 0 }, limits);

@@ -68,11 +68,11 @@ it(
         text += choices[0]?.delta.content ?? "";
         finish = choices[0]?.finish_reason ?? finish;
       }
-      const words = text.trim().split(" ");
+      const models = text.trim().split(" ");
       answers.push({
         table: tableOf(response),
-        models: new Set(words),
-        whole: finish === "stop" && words.length === 8,
+        models: new Set(models),
+        whole: finish === "stop" && models.length === 8,
       });
     };
     const clients = [unary, streamed].flatMap((ask) =>

@@ -8,12 +8,12 @@ import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const messages = [{ role: "user", content: "hello" }];
 
-/** Says one word and then nothing for as long as its client stays. */
+/** Sends one piece and then nothing for as long as its client stays. */
 function endless(): Promise<Upstream> {
   return startUpstream((response, { body }) => {
     if (!body.includes('"stream":true')) return;
     startSse(response);
-    response.write(sse(delta("word ")));
+    response.write(sse(delta("piece ")));
   });
 }
 
@@ -101,7 +101,7 @@ describe("a key that is revoked while its streams run", () => {
     const finish = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);
-      response.write(sse(delta("word ")));
+      response.write(sse(delta("piece ")));
       await finish.promise;
       response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
     });

@@ -49,18 +49,18 @@ const value = fc.constantFrom(
 const name = fc.constantFrom(...NAMES);
 
 /** Bodies that are nearly right, with such a name somewhere. */
-const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([word, said, position]) => {
-  const extra = member(word, said);
+const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([used, content, position]) => {
+  const extra = member(used, content);
   const message = (inner = ""): string => `{"role":"user","content":"hello"${inner}}`;
   const shapes = [
     `{"model":"chat-small","messages":[${message()}],"max_tokens":5,${extra}}`,
     `{"model":"chat-small","messages":[${message(`,${extra}`)}],"max_tokens":5}`,
-    `{"model":${JSON.stringify(word)},"messages":[${message()}],"max_tokens":5}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"type":"function","function":{"name":${JSON.stringify(word)},"parameters":{"type":"object","properties":{${extra}}}}}]}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"name":${JSON.stringify(word)},"input_schema":{"type":"object","properties":{${extra}}}}]}`,
+    `{"model":${JSON.stringify(used)},"messages":[${message()}],"max_tokens":5}`,
+    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"type":"function","function":{"name":${JSON.stringify(used)},"parameters":{"type":"object","properties":{${extra}}}}}]}`,
+    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"name":${JSON.stringify(used)},"input_schema":{"type":"object","properties":{${extra}}}}]}`,
     `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"metadata":{${extra}}}`,
     `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{${extra}}}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{"order":[${JSON.stringify(word)}],"only":[${JSON.stringify(word)}]}}`,
+    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{"order":[${JSON.stringify(used)}],"only":[${JSON.stringify(used)}]}}`,
     `{"model":"chat-small","input":"hello","query":"q","documents":["d"],${extra}}`,
     `{${extra}}`,
   ];
@@ -90,9 +90,12 @@ describe("names that every object has", () => {
   it.each(gets.map(({ path, listener }) => [path, listener] as const))(
     "in path and query of %s",
     async (path, listener) => {
-      for (const word of NAMES) {
-        const query = `${word}=1&${word}[polluted]=yes&group_by=${word}&start=${word}&constructor[prototype][polluted]=yes`;
-        for (const target of [path.replaceAll(/\{\w+\}/g, word), `${path.replaceAll(/\{\w+\}/g, word)}?${query}`]) {
+      for (const polluting of NAMES) {
+        const query = `${polluting}=1&${polluting}[polluted]=yes&group_by=${polluting}&start=${polluting}&constructor[prototype][polluted]=yes`;
+        for (const target of [
+          path.replaceAll(/\{\w+\}/g, polluting),
+          `${path.replaceAll(/\{\w+\}/g, polluting)}?${query}`,
+        ]) {
           const response = await fetch(`${listener === "admin" ? admin : base}${target}`, {
             headers: { authorization: `Bearer ${key}` },
           });
@@ -105,17 +108,17 @@ describe("names that every object has", () => {
   );
 
   it("in headers", async () => {
-    for (const word of NAMES) {
+    for (const polluting of NAMES) {
       const response = await fetch(`${base}/v1/chat/completions`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${key}`,
           "content-type": "application/json",
-          [word.replaceAll("__", "x")]: "1",
-          "x-session-id": word,
-          "idempotency-key": word,
-          "x-client-request-id": word,
-          "anthropic-beta": word,
+          [polluting.replaceAll("__", "x")]: "1",
+          "x-session-id": polluting,
+          "idempotency-key": polluting,
+          "x-client-request-id": polluting,
+          "anthropic-beta": polluting,
         },
         body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "hello" }] }),
       });
@@ -126,11 +129,11 @@ describe("names that every object has", () => {
   });
 
   it("in a form", async () => {
-    for (const word of NAMES) {
+    for (const polluting of NAMES) {
       const response = await fetch(`${base}/v1/credentials/exchange`, {
         method: "POST",
         headers: { "content-type": "application/x-www-form-urlencoded" },
-        body: `grant_type=urn:ietf:params:oauth:grant-type:token-exchange&${word}=1&${word}[polluted]=yes`,
+        body: `grant_type=urn:ietf:params:oauth:grant-type:token-exchange&${polluting}=1&${polluting}[polluted]=yes`,
       });
       expect(response.status).toBeGreaterThanOrEqual(400);
       expect(response.status).toBeLessThan(500);
@@ -140,11 +143,11 @@ describe("names that every object has", () => {
   });
 
   it("as the model: is not a route", async () => {
-    for (const word of NAMES) {
+    for (const polluting of NAMES) {
       const response = await fetch(`${base}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: word, messages: [{ role: "user", content: "hello" }] }),
+        body: JSON.stringify({ model: polluting, messages: [{ role: "user", content: "hello" }] }),
       });
       expect(response.status).toBe(404);
       await response.text();
@@ -154,8 +157,8 @@ describe("names that every object has", () => {
   it("as keys and names of routes.yaml: refused, or a name like any other", () => {
     const rows = ["regions", "providers", "models", "routes", "workspaces"];
     fc.assert(
-      fc.property(name, fc.constantFrom(...rows), (word, row) => {
-        const text = CLEAN.replace(`\n${row}:\n`, `\n${row}:\n  ${word}: { polluted: yes }\n`);
+      fc.property(name, fc.constantFrom(...rows), (polluting, row) => {
+        const text = CLEAN.replace(`\n${row}:\n`, `\n${row}:\n  ${polluting}: { polluted: yes }\n`);
         expect(text).not.toBe(CLEAN);
         const { table, diagnostics } = compileTable({ path: "routes.yaml", text });
         expect(table).toBeNull();

@@ -81,7 +81,7 @@ describe("an answer without end", () => {
   });
 
   it.each(STREAMED.map((door) => [door.name, door] as const))("in many events: %s", async (_, door) => {
-    const events = Buffer.from(`data: ${JSON.stringify(delta("word "))}\n\n`.repeat(200));
+    const events = Buffer.from(`data: ${JSON.stringify(delta("piece "))}\n\n`.repeat(200));
     const { router } = await routed(door, (socket) => {
       socket.write(head(door, "connection: close"));
       flood(socket, events);
@@ -89,7 +89,7 @@ describe("an answer without end", () => {
     const response = await knock(router, door);
     const text = await response.text();
     expect(text).toContain("upstream_too_large");
-    // Eight times what an answer in one piece may have, in the client's own words.
+    // Eight times what an answer in one piece may have, in the client's own format.
     expect(text.length).toBeLessThan(20_000_000);
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "failed" });

@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const CALLS =
   /(?:^|[^.\w#])fetch\(|^import (?!type )[^;]*from "(?:undici|node:(?:http|https|http2|net|tls|dgram|dns)(?:\/promises)?)"|(?:from|import\()\s*"(?:google-auth-library|@aws-sdk\/[^"]+|@smithy\/credential[^"]+|@opentelemetry\/exporter[^"]+|ofetch|postgres)"/m;
 
-/** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
+/** Each with whom it calls, and by whose choice. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/terminal/call-server.ts": "a command: the server that its user names",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",

@@ -40,7 +40,7 @@ it("ends in the chain what a dead process left, by any process that writes evide
   const { totals } = await summarise((facet) => reader.summary.read({ facet, ...query }), groupingOf([]));
   expect(totals).toMatchObject({ requests: 4, running: 1 });
 
-  // A process that was only believed dead comes too late; its word is counted as lost.
+  // A process that was only believed dead comes too late; its outcome is counted as lost.
   const database = new DatabaseSync(path);
   database.exec(`UPDATE processes SET seen_at = ${Date.now() - 60_000} WHERE ended_at IS NULL`);
   expect((await reader.evidence.processes()).map(({ state }) => state)).toContain("lost");

@@ -23,7 +23,7 @@ describe("families", () => {
     expect([...things.samples()]).toHaveLength(2);
   });
 
-  it("hold a bounded number of series, and count what they leave out", () => {
+  it("hold a bounded number of series, and count what they omit", () => {
     const things = counter(2);
     for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
     expect([...things.samples()]).toHaveLength(2);

@@ -141,7 +141,7 @@ function serveJson(folder: string, more: readonly string[] = []): Running {
 }
 
 describe("signalbox serve --log-format json", () => {
-  it("says everything that happens in lines of known fields on stdout, and words for people on stderr", async () => {
+  it("writes every event as a line of known fields to stdout, and text for people to stderr", async () => {
     const folder = temporaryFolder();
     cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
     const routes = readFileSync(join(ROOT, "routes.yaml"), "utf8");

@@ -53,15 +53,15 @@ export function parseExposition(page: string, format: Format = "prometheus"): Re
       draft.samples.push(parseSample(line));
       continue;
     }
-    const [, word = "", name = "", rest = ""] = comment;
-    if (word === "HELP") {
+    const [, keyword = "", name = "", rest = ""] = comment;
+    if (keyword === "HELP") {
       const isNew = drafts.every((one) => one.name !== name);
       check(NAME.test(name) && isNew, "a family has a plain name and stands once", line);
       drafts.push({ name, type: null, help: unescaped(rest, format === "openmetrics", line), unit: null, samples: [] });
       continue;
     }
     if (draft?.name !== name || draft.samples.length > 0) throw new Error(`metadata follows HELP: ${line}`);
-    if (word === "UNIT") draft.unit = rest;
+    if (keyword === "UNIT") draft.unit = rest;
     else {
       check(rest === "counter" || rest === "gauge" || rest === "histogram", "the type is a known one", line);
       draft.type = rest as ParsedFamily["type"];

@@ -82,7 +82,7 @@ describe("OpenTelemetry's variables", () => {
   });
 
   it.each([
-    [{ OTEL_TRACES_SAMPLER: "secret-word" }, "OTEL_TRACES_SAMPLER: must be one of"],
+    [{ OTEL_TRACES_SAMPLER: "secret-name" }, "OTEL_TRACES_SAMPLER: must be one of"],
     [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],
     [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, "OTEL_BSP_MAX_QUEUE_SIZE"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported"],
@@ -90,6 +90,6 @@ describe("OpenTelemetry's variables", () => {
     const read = () => readOtlpSettings({ ...endpoint, ...more });
     expect(read).toThrow(OtlpSettingError);
     expect(read).toThrow(message);
-    expect(read).not.toThrow("secret-word");
+    expect(read).not.toThrow("secret-name");
   });
 });

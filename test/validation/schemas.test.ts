@@ -20,12 +20,12 @@ function compileStrictly({ schema, options, annotations = [] }: ValidatorOptions
 
 describe("schemas that are compiled when they are first needed", () => {
   // A list in a body whose first item shows what the others are has more items than the one that is looked at.
-  it.each(bodies)("%s is a schema, and every word of it is known", (_, check) => {
+  it.each(bodies)("%s is a schema, and every keyword of it is known", (_, check) => {
     expect(() => compileStrictly(check, false)).not.toThrow();
     expect(() => compile(check)).not.toThrow();
   });
 
-  it.each(others)("%s is a schema, and every word of it is known", (_, check) => {
+  it.each(others)("%s is a schema, and every keyword of it is known", (_, check) => {
     expect(() => compileStrictly(check, true)).not.toThrow();
     expect(() => compile(check)).not.toThrow();
   });
@@ -54,10 +54,10 @@ describe("a check that is compiled ahead, for the package", () => {
 
   /** Values that a schema allows in part: made from its properties, one of them wrong or missing. */
   function* samples({ properties = {} }: { properties?: Record<string, JsonObject> }): Generator {
-    const words = [
+    const values = [
       7,
       -1,
-      "word",
+      "text",
       "x".repeat(100_000),
       null,
       true,
@@ -67,12 +67,12 @@ describe("a check that is compiled ahead, for the package", () => {
       ["a", "a"],
       [{ role: "user", content: [{}] }],
     ];
-    yield* words;
+    yield* values;
     const whole = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, plausible(schema)]));
     yield whole;
     yield { ...whole, unknown: 1 };
     for (const name of Object.keys(properties)) {
-      for (const word of words) yield { ...whole, [name]: word };
+      for (const one of values) yield { ...whole, [name]: one };
       yield Object.fromEntries(Object.entries(whole).filter(([kept]) => kept !== name));
     }
   }
@@ -89,10 +89,10 @@ describe("a check that is compiled ahead, for the package", () => {
         members.map(([name, member]) => [name, isJsonObject(member) ? plausible(member) : null]),
       );
     }
-    return first === "string" ? "word" : first === "boolean" ? true : 1;
+    return first === "string" ? "text" : first === "boolean" ? true : 1;
   }
 
-  it.each([...bodies, ...others])("%s says the same of every value, in the same words", (_, check) => {
+  it.each([...bodies, ...others])("%s gives the same result for every value, with the same messages", (_, check) => {
     const path = join(folder, checkName(check));
     writeFileSync(path, codeOf(check));
     const ahead: ValidateFunction = load(path);

@@ -5,7 +5,7 @@ export interface Seen {
   /** `whole`: the protocol's success was said. `failed`: its failure was said. */
   readonly end: "whole" | "failed";
   readonly text: string;
-  /** Why the answer ended, in the protocol's own words; compared, not read. */
+  /** Why the answer ended, as the protocol spells it; compared, not read. */
   readonly finish: string;
   /** What it cost; the same. */
   readonly usage: string;

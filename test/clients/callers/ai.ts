@@ -46,7 +46,7 @@ export const AI_PROVIDERS: readonly AiProvider[] = [
 export const AI_CALLERS: readonly Caller[] = AI_PROVIDERS.map(({ name, surface, model }) => ({
   name: `ai with ${name}`,
   surface,
-  words: { stop: "stop", length: "length", filtered: "content-filter" },
+  finishReasons: { stop: "stop", length: "length", filtered: "content-filter" },
   countsStreams: true,
   whole: async (session, route) => {
     const { text, finishReason, usage } = await generateText({ ...settings(session), model: model(session, route) });

@@ -12,12 +12,12 @@ export function anthropicClient({ url, key, fetch, retries }: Session, version?:
 }
 
 const messages = [{ role: "user" as const, content: QUESTION }];
-const WORDS = { stop: "end_turn", length: "max_tokens", filtered: "refusal" } as const;
+const FINISH_REASONS = { stop: "end_turn", length: "max_tokens", filtered: "refusal" } as const;
 
 const raw: Caller = {
   name: "@anthropic-ai/sdk messages.create",
   surface: "messages",
-  words: WORDS,
+  finishReasons: FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => {
     return ofMessage(await anthropicClient(session).messages.create({ model, max_tokens: LIMIT, messages }));

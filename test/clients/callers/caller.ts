@@ -3,7 +3,7 @@ import type { Fixture } from "../fixture.ts";
 /** Which of our surfaces a client speaks to. */
 export type SurfaceName = "chat" | "completions" | "responses" | "messages";
 
-/** What a client reports to the program that uses it, in the client's own words. */
+/** What a client reports to the program that uses it, as the client names it. */
 export interface Reported {
   readonly text: string;
   /** The reason that the answer ended; `null` where the client gives none. */
@@ -16,8 +16,8 @@ export interface Reported {
 export interface Caller {
   readonly name: string;
   readonly surface: SurfaceName;
-  /** The client's words for reasons to end. */
-  readonly words: { readonly stop: string; readonly length: string; readonly filtered: string };
+  /** The client's names of finish reasons. */
+  readonly finishReasons: { readonly stop: string; readonly length: string; readonly filtered: string };
   /** Whether the client counts the tokens of streams; one library adds the counts of two events together. */
   readonly countsStreams: boolean;
   /** The client passes the event of a failed stream over (`response.failed`): all that is left of it is that no reason to end is given. */

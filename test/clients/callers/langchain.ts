@@ -8,7 +8,7 @@ import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Repo
 export interface LangchainProvider {
   readonly name: string;
   readonly surface: SurfaceName;
-  readonly words: Caller["words"];
+  readonly finishReasons: Caller["finishReasons"];
   readonly countsStreams: boolean;
   readonly deafToFailures?: true;
   readonly model: (session: Session, route: string) => ChatOpenAI | ChatAnthropic;
@@ -18,14 +18,18 @@ export const LANGCHAIN_PROVIDERS: readonly LangchainProvider[] = [
   {
     name: "@langchain/openai",
     surface: "chat",
-    words: { stop: "stop", length: "length", filtered: "content_filter" },
+    finishReasons: { stop: "stop", length: "length", filtered: "content_filter" },
     countsStreams: true,
     model: (session, route) => openaiModel(session, route, false),
   },
   {
     name: "@langchain/openai useResponsesApi",
     surface: "responses",
-    words: { stop: "completed", length: 'incomplete: "max_output_tokens"', filtered: 'incomplete: "content_filter"' },
+    finishReasons: {
+      stop: "completed",
+      length: 'incomplete: "max_output_tokens"',
+      filtered: 'incomplete: "content_filter"',
+    },
     countsStreams: true,
     deafToFailures: true,
     model: (session, route) => openaiModel(session, route, true),
@@ -34,7 +38,7 @@ export const LANGCHAIN_PROVIDERS: readonly LangchainProvider[] = [
     // Sends the key as x-api-key and speaks the older version.
     name: "@langchain/anthropic",
     surface: "messages",
-    words: { stop: "end_turn", length: "max_tokens", filtered: "refusal" },
+    finishReasons: { stop: "end_turn", length: "max_tokens", filtered: "refusal" },
     // Adds the output of message_start to that of message_delta, and takes the input from message_start only.
     countsStreams: false,
     model: ({ url, key, fetch, retries }, route) =>
@@ -51,10 +55,10 @@ export const LANGCHAIN_PROVIDERS: readonly LangchainProvider[] = [
 ];
 
 export const LANGCHAIN_CALLERS: readonly Caller[] = LANGCHAIN_PROVIDERS.map(
-  ({ name, surface, words, countsStreams, deafToFailures, model }) => ({
+  ({ name, surface, finishReasons, countsStreams, deafToFailures, model }) => ({
     name,
     surface,
-    words,
+    finishReasons,
     countsStreams,
     ...(deafToFailures === undefined ? {} : { deafToFailures }),
     whole: async (session, route) => ofMessage(await model(session, route).invoke(QUESTION)),

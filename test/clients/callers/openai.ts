@@ -11,8 +11,8 @@ export function openaiClient({ url, key, fetch, retries }: Session): OpenAI {
 }
 
 const messages = [{ role: "user" as const, content: QUESTION }];
-const CHAT_WORDS = { stop: "stop", length: "length", filtered: "content_filter" } as const;
-const RESPONSES_WORDS = {
+const CHAT_FINISH_REASONS = { stop: "stop", length: "length", filtered: "content_filter" } as const;
+const RESPONSES_FINISH_REASONS = {
   stop: "completed",
   length: "incomplete: max_output_tokens",
   filtered: "incomplete: content_filter",
@@ -21,7 +21,7 @@ const RESPONSES_WORDS = {
 const chat: Caller = {
   name: "openai chat.completions.create",
   surface: "chat",
-  words: CHAT_WORDS,
+  finishReasons: CHAT_FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => ofChat(await openaiClient(session).chat.completions.create({ model, messages })),
   stream: async (session, model) => {
@@ -61,7 +61,7 @@ const chatHelper: Caller = {
 const completions: Caller = {
   name: "openai completions.create",
   surface: "completions",
-  words: CHAT_WORDS,
+  finishReasons: CHAT_FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => {
     const { choices, usage } = await openaiClient(session).completions.create({ model, prompt: QUESTION });
@@ -89,7 +89,7 @@ const completions: Caller = {
 const responses: Caller = {
   name: "openai responses.create",
   surface: "responses",
-  words: RESPONSES_WORDS,
+  finishReasons: RESPONSES_FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => {
     return ofResponse(await openaiClient(session).responses.create({ model, input: QUESTION }));

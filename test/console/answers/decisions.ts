@@ -180,7 +180,7 @@ export const DECISION: Decision = {
   explain: "signalbox explain --operation chat.completions --workspace search --route chat-large --need tools --stream",
 };
 
-/** Of {@link DECISION}: one more candidate, which the caller's region and a policy leave out. */
+/** Of {@link DECISION}: one more candidate, which the caller's region and a policy exclude. */
 export const EXPLANATION: DecisionExplanation = {
   object: "decision.explanation",
   id: DECISION.id,

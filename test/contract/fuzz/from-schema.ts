@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { COMPONENT_SCHEMAS } from "../../../src/http/validate-body.ts";
 
-/** Words that mean something where a member of the name stands: without them hardly a request would get past the first look. */
-const WORDS: Readonly<Record<string, readonly string[]>> = {
+/** Values that mean something in a member of the name: without them hardly a request would pass the first check. */
+const VALUES: Readonly<Record<string, readonly string[]>> = {
   model: [
     "chat-small",
     "chat-large-eu",
@@ -43,13 +43,13 @@ const DEEPEST = 6;
 
 /** Values that match a JSON Schema, mostly: `if`, `not` and what several parts of `allOf` say together are not looked at. */
 export function fromSchema(schema: JsonObject, name = "", depth = 0): fc.Arbitrary<JsonValue> {
-  const { $ref, const: constant, enum: words, anyOf, allOf, type } = schema;
+  const { $ref, const: constant, enum: values, anyOf, allOf, type } = schema;
   if (typeof $ref === "string") {
     const component = Object.entries(COMPONENT_SCHEMAS).find(([title]) => $ref.endsWith(`/${title}`));
     return component === undefined ? fc.constant(null) : fromSchema(component[1], name, depth + 1);
   }
   if (constant !== undefined) return fc.constant(constant);
-  if (Array.isArray(words)) return fc.constantFrom<JsonValue>(...words);
+  if (Array.isArray(values)) return fc.constantFrom<JsonValue>(...values);
   const alternatives = schemasOf(anyOf);
   if (alternatives.length > 0) return fc.oneof(...alternatives.map((one) => fromSchema(one, name, depth + 1)));
   const [first] = type === undefined ? schemasOf(allOf) : [];
@@ -99,10 +99,10 @@ function text({ pattern, minLength, maxLength }: JsonObject, name: string): fc.A
   const least = numberOf(minLength, 0);
   const most = Math.max(least, Math.min(numberOf(maxLength, 30), 30));
   const any = fc.string({ minLength: least, maxLength: most, unit: "binary" });
-  const words = Object.hasOwn(WORDS, name) ? (WORDS[name] ?? []) : [];
-  return words.length === 0
+  const values = Object.hasOwn(VALUES, name) ? (VALUES[name] ?? []) : [];
+  return values.length === 0
     ? any
-    : fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...words) }, { weight: 1, arbitrary: any });
+    : fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...values) }, { weight: 1, arbitrary: any });
 }
 
 function list(

@@ -29,15 +29,15 @@ const said = (content: JsonValue): JsonObject => ({ role: "assistant", content }
 const system = (content: JsonValue): JsonObject => ({ role: "system", content });
 
 describe("where the key comes from", () => {
-  it("the caller's word, then the session, then how the conversation begins", () => {
+  it("the caller's key, then the session, then how the conversation begins", () => {
     const body = { messages: [user("hello")] };
-    const byWord = keyOf({ ...body, prompt_cache_key: "w" }, "s");
-    expect(byWord).toBe(keyOf({ prompt_cache_key: "w", messages: [user("other")] }, null));
+    const byCallerKey = keyOf({ ...body, prompt_cache_key: "w" }, "s");
+    expect(byCallerKey).toBe(keyOf({ prompt_cache_key: "w", messages: [user("other")] }, null));
     const bySession = keyOf(body, "s");
     expect(bySession).toBe(keyOf({ messages: [user("other")], prompt_cache_key: "" }, "s"));
     const byOpening = keyOf(body, null);
     expect(byOpening).toBe(keyOf(body, ""));
-    expect(new Set([byWord, bySession, byOpening, keyOf(body, "w")]).size).toBe(4);
+    expect(new Set([byCallerKey, bySession, byOpening, keyOf(body, "w")]).size).toBe(4);
   });
 
   it.each<[string, JsonObject]>([

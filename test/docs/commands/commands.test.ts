@@ -112,9 +112,9 @@ describe.skipIf(MISSING !== null)("the harness", () => {
 
   it("runs blocks in order in one shell, with the files that the page writes", async () => {
     const page =
-      "```sh\nWORD=one\n```\n```yaml a/file.yaml\nkey: 1\n```\n```yaml >> a/file.yaml\nother: 2\n```\n" +
+      "```sh\nTEXT=one\n```\n```yaml a/file.yaml\nkey: 1\n```\n```yaml >> a/file.yaml\nother: 2\n```\n" +
       "<!-- ends with: 3 -->\n```sh\n(exit 3)\n```\n" +
-      "```console\n$ echo $WORD && \\\n    cat a/file.yaml\none\n…\nother: …\n$ echo 2026-11-22T10:00:00Z\n2026-01-01T00:00Z\n```\n";
+      "```console\n$ echo $TEXT && \\\n    cat a/file.yaml\none\n…\nother: …\n$ echo 2026-11-22T10:00:00Z\n2026-01-01T00:00Z\n```\n";
     expect(await wrong(page)).toEqual([]);
   });
 

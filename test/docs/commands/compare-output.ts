@@ -8,12 +8,12 @@ const PASSING: readonly (readonly [RegExp, string])[] = [
   [/\b(?=[A-Za-z]*\d)(?=\w*[A-Z])[0-9A-Za-z]{12}\b/g, "PUBLIC_ID"],
 ];
 
-/** What differs in the output of one page, and a word for it. */
+/** What differs in the output of one page, and a placeholder for it. */
 export type Varies = readonly (readonly [RegExp, string])[];
 
 function settled(text: string, varies: Varies): string {
   return [...PASSING, ...varies]
-    .reduce((so, [pattern, word]) => so.replaceAll(pattern, word), text)
+    .reduce((so, [pattern, placeholder]) => so.replaceAll(pattern, placeholder), text)
     .replaceAll(/[ \r]+$/gm, "")
     .replaceAll(/ +/g, " ")
     .trimEnd();

@@ -15,7 +15,7 @@ export interface PageSetup {
   readonly console?: string;
   /** Marks of blocks by their first lines, for pages that shall have no comments. */
   readonly marks?: Readonly<Record<string, Mark>>;
-  /** What is written otherwise here: words of the page, and of the folder. */
+  /** What is written otherwise here: text of the page, and of the folder. */
   readonly replace?: Readonly<Record<string, string>>;
   /** The URL of a PostgreSQL, instead of those in quotes on the page. */
   readonly database?: string;
@@ -32,7 +32,7 @@ const chat = (route: string, key = "SIGNALBOX_KEY"): string =>
 const until = (command: string): string =>
   `for _ in $(seq 200); do if ${command}; then break; fi; sleep 0.1; done; ${command}\n`;
 
-/** Changes the words of a shipped policy, and waits until the server has them. */
+/** Changes the text of a shipped policy, and waits until the server has them. */
 const changePolicy = (from: string, to: string): string =>
   `reloads=$(grep -c reloaded "$DOCS_STATE/serve.log" || true)
 sed -i 's/${from}/${to}/' policies/eu-residency.rego
@@ -125,8 +125,8 @@ sed -i '16a passing := eu_residency.pass.processed_in_eu with input as labelled 
         "export SIGNALBOX_DATABASE=.signalbox/signalbox.db",
       "signalbox policy rollback eu-residency --reason wrong_denials   # to what was enforced before": `export SIGNALBOX_KEY=$MANAGER
 signalbox policy promote tool-approval
-${changePolicy("REGION_NOT_IN_EU, EU", "REGION_NOT_IN_EU, A_WORD, EU")}signalbox policy promote eu-residency
-${changePolicy("A_WORD", "ANOTHER_WORD")}signalbox policy promote eu-residency
+${changePolicy("REGION_NOT_IN_EU, EU", "REGION_NOT_IN_EU, A_CODE, EU")}signalbox policy promote eu-residency
+${changePolicy("A_CODE", "ANOTHER_CODE")}signalbox policy promote eu-residency
 `,
     },
   },

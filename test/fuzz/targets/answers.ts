@@ -171,7 +171,7 @@ export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) =>
         (bytes, status) => {
           const failure = upstreamFor("generate", dialect).readError(status, bytes);
           ok(KINDS.has(failure.kind));
-          ok(failure.code === null || /^[a-z0-9_.-]{1,80}$/i.test(failure.code), "a code that is no word of ours");
+          ok(failure.code === null || /^[a-z0-9_.-]{1,80}$/i.test(failure.code), "a code that is not of our form");
         },
       ),
     },

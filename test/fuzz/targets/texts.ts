@@ -120,7 +120,7 @@ export const TEXTS: readonly FuzzTarget[] = [
       if (!("from" in window)) ok(!JSON.stringify(window).includes(CANARY));
       else ok(window.from <= window.until && window.until - window.from <= 401 * 86_400_000);
       const grouping = readGrouping(
-        query.getAll("group_by").flatMap((words) => words.split(",")),
+        query.getAll("group_by").flatMap((values) => values.split(",")),
         "spend",
       );
       ok(!JSON.stringify(grouping).includes(CANARY));

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { programAtHand } from "../../../support/at-hand.ts";
 import { STARTING } from "../../fixture.ts";
 import { askPlainly, startMatrixFixture, type MatrixFixture, type WorkspaceName } from "../fixture.ts";
-import { LAST_WORDS, PROOF, type Script } from "../scripted/provider.ts";
+import { LAST_TEXT, PROOF, type Script } from "../scripted/provider.ts";
 import { PROTOCOLS, type Protocol } from "../scripted/turns.ts";
 import type { Agent } from "./agent.ts";
 import { AGENTS } from "./agents.ts";
@@ -114,7 +114,7 @@ for (const agent of AGENTS) {
     it.each(PROTOCOLS)("runs a command, writes a file and says so, over an endpoint of %s", async (over) => {
       const { exit, proof, seen } = await run({ agent, name: "plain", over });
       expect({ exit, proof }, seen).toEqual({ exit: 0, proof: PROOF.text });
-      expect(seen).toContain(LAST_WORDS);
+      expect(seen).toContain(LAST_TEXT);
     });
 
     it.each<[string, WorkspaceName, RegExp]>([
@@ -143,7 +143,7 @@ for (const agent of AGENTS) {
     it("sees a stream that is cut once", async () => {
       const { exit, seen } = await run({ agent, name: "a stream cut once", script: "cut-once" });
       expect(exit, seen).not.toBeNull();
-      if (survivesCut) expect(seen).toContain(LAST_WORDS);
+      if (survivesCut) expect(seen).toContain(LAST_TEXT);
       else if (silentCut !== true) expect(seen).toMatch(/the provider's answer ended/);
     });
 
@@ -155,7 +155,7 @@ for (const agent of AGENTS) {
     it("ends, or goes on with less, where the conversation is too long", async () => {
       const { exit, seen } = await run({ agent, name: "a context overflow", script: "overflow" });
       expect(exit, seen).not.toBeNull();
-      if (survivesOverflow) expect(seen).toContain(LAST_WORDS);
+      if (survivesOverflow) expect(seen).toContain(LAST_TEXT);
       else expect(seen).toMatch(/context (?:length|window)|prompt is too long|token limit/i);
     });
   });

@@ -6,7 +6,7 @@ import { readRequested, type Requested, type Protocol, type Turn } from "./turns
 
 /** What goes wrong at the provider with the requests for one model. */
 export type Script =
-  /** Nothing: a command is run where a tool can, then the last words are said. */
+  /** Nothing: a command is run where a tool can, then the last text is sent. */
   | "plain"
   /** Every call is answered with 503 until the fault is said to be over. */
   | "unavailable"
@@ -22,7 +22,7 @@ export type Script =
   | "held";
 
 /** What the scripted model says in the end; users have to read it. */
-export const LAST_WORDS = "Everything has been written.";
+export const LAST_TEXT = "Everything has been written.";
 
 /** The file that the tool loop writes into the folder of an agent, and what it holds. */
 export const PROOF = { file: "proof.txt", text: "signalbox" } as const;
@@ -97,14 +97,14 @@ function protocolOf(path: string): Protocol | null {
   return /\/messages(\/count_tokens)?(\?|$)/.test(path) ? "messages" : null;
 }
 
-/** A command first, where a tool can run it; then words. Agents without tools take the file out of the words. */
+/** A command first, where a tool can run it; then text. Agents without tools take the file from the text. */
 function turnOf({ shell, hasResult }: Requested): Turn {
   if (shell !== null && !hasResult) return shell(`echo ${PROOF.text} > ${PROOF.file}`);
-  if (shell !== null) return { kind: "text", text: LAST_WORDS };
-  return { kind: "text", text: `${LAST_WORDS}\n\n${PROOF.file}\n\`\`\`\n${PROOF.text}\n\`\`\`\n` };
+  if (shell !== null) return { kind: "text", text: LAST_TEXT };
+  return { kind: "text", text: `${LAST_TEXT}\n\n${PROOF.file}\n\`\`\`\n${PROOF.text}\n\`\`\`\n` };
 }
 
-/** Events up to the first half of the words. */
+/** Events up to the first half of the text. */
 const CUT_AFTER: Readonly<Record<Protocol, number>> = { chat: 2, responses: 4, messages: 3 };
 
 function stream(response: ServerResponse, events: readonly string[], count: number): void {
