@@ -32,7 +32,7 @@ describe("an amount that workspaces share", () => {
     expect(share.take("d", null, 1, false)).toBe("full");
   });
 
-  it("counts nobody who has given everything back", () => {
+  it("counts no workspace that has given everything back", () => {
     const refusals = (share: FairShare): (string | null)[] =>
       ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) => share.take(name, null, 1, false));
     const used = new FairShare(8);
