@@ -4,7 +4,7 @@ import type * as OpaWasm from "@open-policy-agent/opa-wasm";
 import type { PolicyInput } from "../src/canon/policy.ts";
 import { compilePolicies } from "../src/policy/compile-policies.ts";
 import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../src/policy/evaluator.ts";
-import { meterModule } from "../src/policy/metering/meter-module.ts";
+import { meterModule } from "../src/policy/meter-module.ts";
 import { createToolchain } from "../src/policy/toolchain/toolchain.ts";
 import { candidate, ordinaryInput, sampleData } from "../test/policy/samples.ts";
 

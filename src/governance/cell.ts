@@ -58,9 +58,7 @@ export class Cell {
 
   /** Adds a cell from the bytes it was written as. @throws {RangeError} for bytes of another version */
   addEncoded(bytes: Uint8Array): void {
-    const reader = new ByteReader(bytes);
-    if (reader.number() !== VERSION)
-      throw new RangeError("the roll-up was written by another version; read it with that version");
+    const reader = readerOf(bytes);
     for (let left = reader.number(); left > 0; left--) {
       const number = reader.number();
       if (number >= COUNTER_LIMIT)
@@ -111,9 +109,7 @@ export class Cell {
 
 /** One count of a cell, from the bytes it was written as, without its latencies. @throws {RangeError} for bytes of another version */
 export function encodedCount(bytes: Uint8Array, counter: Counter): number {
-  const reader = new ByteReader(bytes);
-  if (reader.number() !== VERSION)
-    throw new RangeError("the roll-up was written by another version; read it with that version");
+  const reader = readerOf(bytes);
   const wanted = COUNTER_NUMBERS[counter];
   for (let left = reader.number(); left > 0; left--) {
     const number = reader.number();
@@ -121,4 +117,10 @@ export function encodedCount(bytes: Uint8Array, counter: Counter): number {
     if (number === wanted) return count;
   }
   return 0;
+}
+
+function readerOf(bytes: Uint8Array): ByteReader {
+  const reader = new ByteReader(bytes);
+  if (reader.number() === VERSION) return reader;
+  throw new RangeError("the roll-up was written by another version; read it with that version");
 }

@@ -1,8 +1,13 @@
 import { canonicalJson } from "../canon/json.ts";
-import { entityTag } from "./entity-tag.ts";
-import type { LifecycleFault } from "./fault.ts";
-import { contentOf, referenceOf, type KnownContent, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
-import type { Expectation, PromotionRequest, RollbackRequest } from "./lifecycle.ts";
+import {
+  entityTag,
+  contentOf,
+  referenceOf,
+  type KnownContent,
+  type PolicyStates,
+  type PolicyStatus,
+} from "./policy-states.ts";
+import type { LifecycleFault, Expectation, PromotionRequest, RollbackRequest } from "./lifecycle.ts";
 import type { Actor, ContentReference, PolicyRecord, ReportReference, ShadowFigures } from "./records.ts";
 import { countedApprovals, missingRequirements } from "./requirements.ts";
 

@@ -1,5 +1,4 @@
-import { removalDigest } from "./entity-tag.ts";
-import { contentOf, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
+import { removalDigest, contentOf, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
 import type { FileContent } from "./lifecycle.ts";
 import type { PolicyRecord } from "./records.ts";
 

@@ -34,6 +34,17 @@ interface Common {
   readonly at: number;
 }
 
+/** A record of one content. */
+interface Numbered extends Common {
+  readonly revision: number;
+  readonly digest: string;
+}
+
+/** A record of what somebody did to one content. */
+interface Acted extends Numbered {
+  readonly by: Actor;
+}
+
 /** One content of a policy. */
 export interface ContentReference {
   readonly revision: number;
@@ -44,10 +55,8 @@ export interface ContentReference {
 }
 
 /** A number that an older version gave, before there were slots; its bytes were not kept. */
-export interface ImportedRecord extends Common {
+export interface ImportedRecord extends Numbered {
   readonly kind: "imported";
-  readonly revision: number;
-  readonly digest: string;
   /** The mode of the policy when it was taken over: the slot that its next content starts in. */
   readonly mode: "shadow" | "enforce";
 }
@@ -63,10 +72,8 @@ export interface ObservedRecord extends Common, ContentReference {
 }
 
 /** Files went back to a content that is known: it is the candidate again, or, where it is the enforced one, there is no candidate any more. */
-export interface ReturnedRecord extends Common {
+export interface ReturnedRecord extends Numbered {
   readonly kind: "returned";
-  readonly revision: number;
-  readonly digest: string;
 }
 
 /** Who does something to a policy. */
@@ -117,27 +124,18 @@ export interface ReportReference {
   readonly verification?: ReportVerification;
 }
 
-export interface ApprovedRecord extends Common {
+export interface ApprovedRecord extends Acted {
   readonly kind: "approved";
-  readonly revision: number;
-  readonly digest: string;
-  readonly by: Actor;
   readonly report: ReportReference | null;
 }
 
-export interface ApprovalWithdrawnRecord extends Common {
+export interface ApprovalWithdrawnRecord extends Acted {
   readonly kind: "approval_withdrawn";
-  readonly revision: number;
-  readonly digest: string;
-  readonly by: Actor;
 }
 
 /** The candidate is not watched any more, and does not come back by a restart; its files may still be there. */
-export interface CandidateWithdrawnRecord extends Common {
+export interface CandidateWithdrawnRecord extends Acted {
   readonly kind: "candidate_withdrawn";
-  readonly revision: number;
-  readonly digest: string;
-  readonly by: Actor;
 }
 
 /** An approval as it stood at a promotion. */
@@ -195,9 +193,6 @@ export interface RolledBackRecord extends Common {
 }
 
 /** Lifts a hold or a withdrawal; the content is the candidate where that slot was free. */
-export interface ReleasedRecord extends Common {
+export interface ReleasedRecord extends Acted {
   readonly kind: "released";
-  readonly revision: number;
-  readonly digest: string;
-  readonly by: Actor;
 }

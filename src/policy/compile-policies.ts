@@ -2,8 +2,13 @@ import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import { finding, type PolicyDiagnostic } from "./codes.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, StringUse } from "./compiled.ts";
-import { checkComparisons, comparedValues, dependsOnTable, type ComparedValue } from "./contract/comparisons.ts";
-import { readWaivers } from "./contract/waivers.ts";
+import {
+  checkComparisons,
+  comparedValues,
+  dependsOnTable,
+  type ComparedValue,
+  readWaivers,
+} from "./contract/comparisons.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
 import { checkWaivers, checkRules, passLocations, reasonedConstraints } from "./contract/rules.ts";
@@ -12,8 +17,7 @@ import { classifySources, type PolicyFile } from "./contract/sources.ts";
 import { decideModule } from "./decide-module.ts";
 import { policyDigest } from "./digest.ts";
 import { POLICY_INPUT_SCHEMA } from "./input-schema.ts";
-import { ToolchainError } from "./toolchain/error.ts";
-import type { ModuleFacts } from "./toolchain/protocol.ts";
+import { ToolchainError, type ModuleFacts } from "./toolchain/protocol.ts";
 import type { CompileCache } from "./toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
 

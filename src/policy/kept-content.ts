@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { canonicalJson, parseJson } from "../canon/json.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, StringUse } from "./compiled.ts";
+import { unsignedBytes } from "./wasm-bytes.ts";
 import { policyDigest } from "./digest.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
@@ -144,20 +145,9 @@ function withSection(bytes: Uint8Array, text: string): Uint8Array {
 
 function section(text: string): Uint8Array {
   const [name, payload] = [Buffer.from(SECTION_NAME), Buffer.from(text)];
-  const length = unsignedLeb128(name.length);
-  const size = unsignedLeb128(length.length + name.length + payload.length);
-  return Buffer.concat([Uint8Array.of(0), size, length, name, payload]);
-}
-
-function unsignedLeb128(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let left = value;
-  do {
-    const digit = left % 128;
-    left = Math.floor(left / 128);
-    bytes.push(left > 0 ? digit + 128 : digit);
-  } while (left > 0);
-  return Uint8Array.from(bytes);
+  const length = unsignedBytes(name.length);
+  const size = unsignedBytes(length.length + name.length + payload.length);
+  return Buffer.concat([Uint8Array.from([0, ...size, ...length]), name, payload]);
 }
 
 function endsWith(bytes: Uint8Array, end: Uint8Array): boolean {

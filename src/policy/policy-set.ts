@@ -9,15 +9,7 @@ import type {
 } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
 import { policySetId } from "./digest.ts";
-import {
-  evaluateAlone,
-  LoadedModules,
-  type LoadedModule,
-  type Member,
-  timedOutEvaluation,
-} from "./modules/loaded-modules.ts";
-import { readsPath } from "./modules/reads.ts";
-import type { SuspendedCandidates } from "./modules/suspended-candidates.ts";
+import { evaluateAlone, LoadedModules, type LoadedModule, type Member, timedOutEvaluation } from "./loaded-modules.ts";
 
 /**
  * Builds a set of loaded modules. Nothing is compiled or loaded, so the slots can change between two requests.
@@ -104,11 +96,7 @@ export async function createPolicySet(
   initialMode: (id: string) => "shadow" | "enforce" = () => "shadow",
 ): Promise<PolicySet> {
   const loaded = await LoadedModules.load(compiled.modules, data);
-  const contents = compiled.modules.flatMap(({ units }) => units.map(({ policy }) => policy));
-  return assemblePolicySet(
-    loaded,
-    contents.map((content) => identityOf(content, states, initialMode)),
-  );
+  return assemblePolicySet(loaded, identitiesOf(compiled.modules, states, initialMode));
 }
 
 /** One content in its slot, evaluated alone. */
@@ -133,23 +121,20 @@ export async function createSinglePolicies(
   initialMode: (id: string) => "shadow" | "enforce",
 ): Promise<readonly SinglePolicy[]> {
   const loaded = await LoadedModules.load(compiled.modules, data);
-  return loaded.modules
-    .flatMap((module) =>
-      module.units.map(({ policy }, index) =>
-        singlePolicy(module, index, policy, identityOf(policy, states, initialMode), null),
-      ),
-    )
-    .toSorted(byIdentity);
+  return assembleSinglePolicies(loaded, identitiesOf(compiled.modules, states, initialMode));
 }
 
-function identityOf(
-  { contract: { id }, digest }: CompiledPolicy,
+function identitiesOf(
+  modules: readonly PolicyModule[],
   states: readonly PolicyState[],
   initialMode: (id: string) => "shadow" | "enforce",
-): PolicyIdentity {
-  const own = states.find((state) => state.id === id && state.digest === digest);
-  const mode = (own ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
-  return { id, revision: own?.revision ?? 0, digest, slot: mode === "enforce" ? "enforced" : "candidate" };
+): readonly PolicyIdentity[] {
+  const contents = modules.flatMap(({ units }) => units.map(({ policy }) => policy));
+  return contents.map(({ contract: { id }, digest }) => {
+    const own = states.find((state) => state.id === id && state.digest === digest);
+    const mode = (own ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
+    return { id, revision: own?.revision ?? 0, digest, slot: mode === "enforce" ? "enforced" : "candidate" };
+  });
 }
 
 function byIdentity(
@@ -158,4 +143,49 @@ function byIdentity(
 ): number {
   if (left.id !== right.id) return left.id < right.id ? -1 : 1;
   return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
+}
+
+/** A candidate is given up at this many evaluations that took more than they may; each costs milliseconds of every tenant's time. */
+const TIMEOUTS = 3;
+
+/**
+ * Candidates that are not evaluated any more in this process, because they took more than an evaluation may take again and again. By content:
+ * other rules under the same id are evaluated, and so is everything after a start. Enforced policies are never among them.
+ */
+export class SuspendedCandidates {
+  /** Digest → evaluations that timed out. */
+  readonly #timeouts = new Map<string, number>();
+  readonly #onSuspended: (identity: PolicyIdentity) => void;
+
+  /** @param onSuspended called once for each content. */
+  constructor(onSuspended: (identity: PolicyIdentity) => void) {
+    this.#onSuspended = onSuspended;
+  }
+
+  has(digest: string): boolean {
+    return (this.#timeouts.get(digest) ?? 0) >= TIMEOUTS;
+  }
+
+  timedOut(identity: PolicyIdentity): void {
+    const count = (this.#timeouts.get(identity.digest) ?? 0) + 1;
+    this.#timeouts.set(identity.digest, count);
+    if (count === TIMEOUTS) this.#onSuspended(identity);
+  }
+}
+
+/**
+ * Whether a read path covers the path or lies below it.
+ *
+ * @param reads dotted paths from `input` or `data`, each covering everything below it.
+ */
+export function readsPath({ reads }: { readonly reads: readonly string[] }, path: string): boolean {
+  return reads.some((read) => path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`));
+}
+
+/**
+ * Whether a read path covers all of the path. Of a list that is read by `"x" in list` alone, only the path below it with the name `x` is read
+ * (`tools/rego/facts.go`): other names may be in it or not.
+ */
+export function readsAllOf({ reads }: { readonly reads: readonly string[] }, path: string): boolean {
+  return reads.some((read) => path === read || path.startsWith(`${read}.`));
 }

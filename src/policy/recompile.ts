@@ -4,7 +4,7 @@ import { buildModules, readPolicy } from "./compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
 import { decideModule } from "./decide-module.ts";
 import { entrypointsOf, KeptContentError, type KeptPolicy } from "./kept-content.ts";
-import { ToolchainError } from "./toolchain/error.ts";
+import { ToolchainError } from "./toolchain/protocol.ts";
 import { buildDigest, type Toolchain } from "./toolchain/toolchain.ts";
 
 /**

@@ -12,7 +12,7 @@ import { createAuthorize } from "../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../http/snapshot.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
-import { LoadedModules } from "../policy/modules/loaded-modules.ts";
+import { LoadedModules } from "../policy/loaded-modules.ts";
 import { policyData } from "../policy/policy-data.ts";
 import type { PolicyDrift } from "./policies/slots.ts";
 

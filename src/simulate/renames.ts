@@ -1,6 +1,6 @@
 import { canonicalJson } from "../canon/json.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { readsPath } from "../policy/modules/reads.ts";
+import { readsPath } from "../policy/policy-set.ts";
 import type { CompiledSides } from "./side-contents.ts";
 import { AmbiguousNames, policyReader, type Reader } from "./space/readers.ts";
 import { RENAMED_KINDS, renamedTable, type RenamedKind, type RowRename } from "./renamed-table.ts";

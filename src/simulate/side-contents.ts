@@ -1,9 +1,9 @@
 import type { PolicyContract, PolicySlot } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { removalDigest } from "../lifecycle/entity-tag.ts";
+import { removalDigest } from "../lifecycle/policy-states.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../policy/compiled.ts";
-import { initialMode } from "../policy/initial-mode.ts";
+import { initialMode } from "../policy/policy-data.ts";
 import type { OfSides } from "./sample-request.ts";
 
 /** One tree, compiled. */

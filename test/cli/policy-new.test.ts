@@ -7,7 +7,7 @@ import { usingToolchain } from "../../src/cli/policy/policy-folder.ts";
 import { policyTexts } from "../../src/cli/policy/template.ts";
 import { CommandError } from "../../src/cli/terminal/command-io.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
-import { ToolchainError } from "../../src/policy/toolchain/error.ts";
+import { ToolchainError } from "../../src/policy/toolchain/protocol.ts";
 import { workplace } from "./policy-folder.ts";
 
 describe("signalbox policy new", () => {

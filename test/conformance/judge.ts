@@ -1,6 +1,5 @@
 import { Evaluator, serialise } from "../../src/policy/evaluator.ts";
-import { ToolchainError } from "../../src/policy/toolchain/error.ts";
-import type { BuildRequest, BuildResponse, Failure } from "../../src/policy/toolchain/protocol.ts";
+import { ToolchainError, type BuildRequest, type BuildResponse, type Failure } from "../../src/policy/toolchain/protocol.ts";
 import type { ConformanceCase, Input } from "./cases/case.ts";
 import { sameBindings } from "./compare.ts";
 import { BINDINGS } from "./question.ts";

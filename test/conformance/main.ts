@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { ARTEFACT_DIRECTORY, readManifest } from "../../src/policy/toolchain/artefact.ts";
-import { ToolchainError } from "../../src/policy/toolchain/error.ts";
+import { ToolchainError } from "../../src/policy/toolchain/protocol.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { assess, isAsKnown } from "./assessment.ts";
 import type { ConformanceCase } from "./cases/case.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { ToolchainError } from "../../src/policy/toolchain/error.ts";
+import { ToolchainError } from "../../src/policy/toolchain/protocol.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { assess, isAsKnown } from "./assessment.ts";
 import { toCase, type ConformanceCase, type PublishedCase } from "./cases/case.ts";

@@ -7,7 +7,7 @@ import {
   KEPT_CONTENT_CAUSES,
   keptContentCause,
   type KeptContentCause,
-} from "../../src/lifecycle/verification/contents.ts";
+} from "../../src/lifecycle/verify-log.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 import { sha256 } from "./policy-rows.ts";
 

@@ -1,9 +1,13 @@
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
 import { createHash } from "node:crypto";
-import { entityTag } from "../../src/lifecycle/entity-tag.ts";
-import type { LifecycleFault } from "../../src/lifecycle/fault.ts";
-import { referenceOf, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
-import type { Expectation, FileContent, LifecycleChange, PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
+import { entityTag, referenceOf, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
+import type {
+  LifecycleFault,
+  Expectation,
+  FileContent,
+  LifecycleChange,
+  PolicyLifecycle,
+} from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Actor, ShadowFigures } from "../../src/lifecycle/records.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { removalDigest } from "../../src/lifecycle/entity-tag.ts";
+import { removalDigest } from "../../src/lifecycle/policy-states.ts";
 import { driftOf } from "../../src/lifecycle/observe.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
 

@@ -12,8 +12,8 @@ import { RETENTIONS } from "../../src/canon/retention.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../../src/policy/evaluator.ts";
-import { MeteringError } from "../../src/policy/metering/bytes.ts";
-import { meterModule } from "../../src/policy/metering/meter-module.ts";
+import { MeteringError } from "../../src/policy/wasm-bytes.ts";
+import { meterModule } from "../../src/policy/meter-module.ts";
 import { RULES } from "../cli/policies-served/fixture.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 

@@ -16,7 +16,7 @@ import { buildModules, compilePolicies } from "../../src/policy/compile-policies
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { PolicyModuleError } from "../../src/policy/evaluator.ts";
 import { policySetId } from "../../src/policy/digest.ts";
-import { LoadedModules } from "../../src/policy/modules/loaded-modules.ts";
+import { LoadedModules } from "../../src/policy/loaded-modules.ts";
 import { assemblePolicySet, createPolicySet } from "../../src/policy/policy-set.ts";
 import { fewOrMany } from "../support/long.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";

@@ -7,8 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { openStore } from "../../src/server/open-store.ts";
-import { entityTag } from "../../src/lifecycle/entity-tag.ts";
-import type { PolicyStatus } from "../../src/lifecycle/policy-states.ts";
+import { entityTag, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import type { PolicyRecord } from "../../src/lifecycle/records.ts";

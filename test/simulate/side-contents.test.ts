@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
-import { initialMode } from "../../src/policy/initial-mode.ts";
+import { initialMode } from "../../src/policy/policy-data.ts";
 import { compiledSides, type CompiledSide, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { digestOf, LifecycleContext, type NamedContent } from "../lifecycle/lifecycle-context.ts";
 import { table } from "../support/table.ts";

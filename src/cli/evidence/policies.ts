@@ -5,9 +5,13 @@ import {
   readPolicyRow,
   type PolicyExportHeader,
 } from "../../evidence/export-line.ts";
-import { describeContentFault, keptContentCause, type SpokenContent } from "../../lifecycle/verification/contents.ts";
+import {
+  describeContentFault,
+  keptContentCause,
+  type SpokenContent,
+  PolicyLogVerifier,
+} from "../../lifecycle/verify-log.ts";
 import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
-import { PolicyLogVerifier } from "../../lifecycle/verify-log.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";

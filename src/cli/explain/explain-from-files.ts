@@ -13,8 +13,7 @@ import {
   type SimulatedOperation,
   type SimulatedQuestion,
 } from "../../http/control/simulate.ts";
-import { initialMode } from "../../policy/initial-mode.ts";
-import { policyData } from "../../policy/policy-data.ts";
+import { initialMode, policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
 import { explain } from "../../simulate/explain/explanation.ts";

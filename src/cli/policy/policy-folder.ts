@@ -2,7 +2,7 @@ import { isAbsolute, join, posix, resolve } from "node:path";
 
 import type { Source } from "../../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
-import { ToolchainError } from "../../policy/toolchain/error.ts";
+import { ToolchainError } from "../../policy/toolchain/protocol.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/as-typed.ts";
 

@@ -1,5 +1,5 @@
 import { formatRevision } from "../../canon/policy.ts";
-import type { SpokenContent } from "../../lifecycle/verification/contents.ts";
+import type { SpokenContent } from "../../lifecycle/verify-log.ts";
 import { recompileContent, type ModuleAgreement } from "../../policy/recompile.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";

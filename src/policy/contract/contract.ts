@@ -1,11 +1,16 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 import { isJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import type { ConstraintContract, PolicyContract } from "../../canon/policy.ts";
+import {
+  type ConstraintContract,
+  type PolicyContract,
+  OBLIGATION_KINDS,
+  STRIPPABLE_FIELDS,
+  type ObligationContract,
+} from "../../canon/policy.ts";
 import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
-import { obligationsOf, obligationFindings } from "./obligations.ts";
-import { CONTRACT_SCHEMA, type AuthoredContract } from "./contract-schema.ts";
+import { CONTRACT_SCHEMA, type AuthoredContract, type AuthoredObligation } from "./contract-schema.ts";
 import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
@@ -191,4 +196,63 @@ function unescapePointer(step: string): string {
 
 function asStep(step: Step): Step {
   return typeof step === "string" && /^\d+$/.test(step) ? Number(step) : step;
+}
+
+/** Longest name of a region or a group. */
+const LONGEST_REGION = 64;
+
+/** In the order of their names. For obligations in which {@link obligationFindings} has found nothing. */
+function obligationsOf(authored: Readonly<Record<string, AuthoredObligation>>): readonly ObligationContract[] {
+  return Object.entries(authored)
+    .flatMap(([name, obligation]) => obligationOf(name, obligation) ?? [])
+    .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+function obligationOf(name: string, { kind, value }: AuthoredObligation): ObligationContract | null {
+  switch (OBLIGATION_KINDS.find((known) => known === kind)) {
+    case "max_output_tokens":
+      if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) return null;
+      return { name, kind: "max_output_tokens", value };
+    case "strip_field": {
+      const field = STRIPPABLE_FIELDS.find((known) => known === value);
+      return field === undefined ? null : { name, kind: "strip_field", value: field };
+    }
+    case "prefer_region":
+      if (typeof value !== "string" || value === "" || value.length > LONGEST_REGION) return null;
+      return { name, kind: "prefer_region", value };
+    case undefined:
+      return null;
+  }
+}
+
+const VALUE_HINTS = {
+  max_output_tokens: "Write a whole number from 1.",
+  strip_field: `Use one of ${STRIPPABLE_FIELDS.join(", ")}.`,
+  prefer_region: "Write the name of a region or of a region group.",
+} as const satisfies Record<ObligationContract["kind"], string>;
+
+/**
+ * Unknown kinds and invalid values, also in a contract with other errors.
+ *
+ * @param authored `custom.signalbox` as YAML gives it; members that are no obligations are the schema's to report.
+ */
+function obligationFindings(
+  authored: unknown,
+  locationOf: (steps: readonly string[]) => Location,
+): readonly PolicyDiagnostic[] {
+  const obligations = isJsonObject(authored) ? authored["obligations"] : undefined;
+  if (!isJsonObject(obligations)) return [];
+  return Object.entries(obligations).flatMap(([name, obligation]) => {
+    if (!isJsonObject(obligation) || obligation["kind"] === undefined || obligation["value"] === undefined) return [];
+    const subject = `custom.signalbox.obligations.${name}`;
+    const kind = OBLIGATION_KINDS.find((known) => known === obligation["kind"]);
+    if (kind === undefined) {
+      const location = locationOf(["obligations", name, "kind"]);
+      return [finding("POLICY_OBLIGATION_KIND", location, `${subject}.kind is not a known kind`)];
+    }
+    if (obligationOf(name, { kind, value: obligation["value"] }) !== null) return [];
+    const location = locationOf(["obligations", name, "value"]);
+    const message = `${subject}.value does not fit the kind ${kind}`;
+    return [finding("POLICY_OBLIGATION_VALUE", location, message, VALUE_HINTS[kind])];
+  });
 }

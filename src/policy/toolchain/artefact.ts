@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
-import { ToolchainError } from "./error.ts";
+import { ToolchainError } from "./protocol.ts";
 import { parseJson } from "../../canon/json.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 

@@ -1,6 +1,5 @@
 import type { Source } from "../../canon/diagnostic.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import type { ToolchainErrorCode } from "./error.ts";
 
 /** The messages between this process and `tools/rego/*.go`; member names are the ones in its JSON. */
 
@@ -160,4 +159,17 @@ export interface FormatRequest {
 export interface FormatResponse {
   readonly errors: readonly Failure[];
   readonly modules: readonly Source[];
+}
+
+/** What keeps the Rego toolchain from running at all. A fault in a policy is never one of these; it is a finding. */
+type ToolchainErrorCode = "ARTEFACT_MISSING" | "ARTEFACT_DAMAGED" | "TOOLCHAIN_TIMEOUT" | "TOOLCHAIN_FAILED";
+
+/** The message names files of the installation and what to do; it never holds anything of a policy. */
+export class ToolchainError extends Error {
+  override readonly name = "ToolchainError";
+  readonly code: ToolchainErrorCode;
+  constructor(code: ToolchainErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
 }

@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { ToolchainError } from "./error.ts";
-import type { Run, RunResult } from "./protocol.ts";
+import { ToolchainError, type Run, type RunResult } from "./protocol.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
 const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { readArtefact } from "./artefact.ts";
-import { ToolchainError } from "./error.ts";
-import type { Run, RunResult } from "./protocol.ts";
+import { ToolchainError, type Run, type RunResult } from "./protocol.ts";
 import { loadWasi } from "./wasi.ts";
 
 /** Runs the toolchain: `workerData` is the artefact's folder; each message is a {@link Run}, each answer a {@link RunResult}. */

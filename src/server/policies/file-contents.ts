@@ -5,7 +5,7 @@ import type { FileContent } from "../../lifecycle/lifecycle.ts";
 import { buildModules, type CompiledPolicies } from "../../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../policy/compiled.ts";
 import { decideModule } from "../../policy/decide-module.ts";
-import { initialMode } from "../../policy/initial-mode.ts";
+import { initialMode } from "../../policy/policy-data.ts";
 import { storedContent } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { buildDigest } from "../../policy/toolchain/toolchain.ts";

@@ -1,8 +1,7 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
-import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
-import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
-import type { SinglePolicy } from "../../policy/policy-set.ts";
+import { REMEMBERED_MEMBERS } from "../../policy/remembering-set.ts";
+import { readsAllOf, readsPath, type SinglePolicy } from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/levels.ts";
 import type { Sight } from "../space/readers.ts";
 import { buildDiagram, type OperationDiagrams } from "./build-diagram.ts";

@@ -1,7 +1,7 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { policyInput } from "../../decide/policy-input.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { isApprovedEndpoint } from "../table-rows.ts";
 import { identityOf } from "../decide-sample.ts";
 import { startSample, type Job, type Space } from "../space/job-space.ts";

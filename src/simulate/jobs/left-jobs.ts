@@ -2,7 +2,7 @@ import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { isApprovedEndpoint, routeOf } from "../table-rows.ts";
 import { hostOf } from "../compare/change-kinds.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";

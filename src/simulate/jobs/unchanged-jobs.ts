@@ -1,6 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";

@@ -1,6 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 
 /** What the contents of one policy on both sides read and write down, taken together. */
 export interface PolicyReads {

@@ -1,7 +1,7 @@
 import { seenDimensions } from "../space/levels.ts";
 import { perScalar } from "../request-scalars.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import type { Reader } from "../space/readers.ts";
 import type { DimensionReport } from "./report.ts";
 import { rowOf } from "../table-rows.ts";

@@ -1,5 +1,5 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";

@@ -1,7 +1,7 @@
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { Member } from "../sample-request.ts";
 import type { AmbiguousNames, Reader } from "./readers.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /** Workspaces and routes that no rule distinguishes for any request. */

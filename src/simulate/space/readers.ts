@@ -7,7 +7,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/retention.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
-import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
+import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 

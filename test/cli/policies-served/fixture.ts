@@ -8,7 +8,7 @@ import { startServer } from "../../../src/server/start.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import type { CompileCache } from "../../../src/policy/toolchain/compile-cache.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
-import { entityTag } from "../../../src/lifecycle/entity-tag.ts";
+import { entityTag } from "../../../src/lifecycle/policy-states.ts";
 import type { LifecycleChange } from "../../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED } from "../../lifecycle/lifecycle-context.ts";
 import { policySource } from "../../policy/samples.ts";

@@ -6,7 +6,7 @@ import { runCommands } from "../../../src/cli/commands.ts";
 import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
-import { removalDigest } from "../../../src/lifecycle/entity-tag.ts";
+import { removalDigest } from "../../../src/lifecycle/policy-states.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "../../../src/simulate/request.ts";
 import { CLEAN } from "../../compile/base.ts";

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import { compilePolicies } from "../../../policy/compile-policies.ts";
 import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
-import { ToolchainError } from "../../../policy/toolchain/error.ts";
+import { ToolchainError } from "../../../policy/toolchain/protocol.ts";
 import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
 import { noArguments, readValue, type readArguments } from "../../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";

@@ -1,7 +1,7 @@
 import { formatRevision } from "../../../canon/policy.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { codedError, type AnswerCode } from "../../../canon/errors/coded-error.ts";
-import type { LifecycleFault } from "../../../lifecycle/fault.ts";
+import type { LifecycleFault } from "../../../lifecycle/lifecycle.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import {

@@ -1,8 +1,7 @@
 import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { entityTag } from "../../../lifecycle/entity-tag.ts";
-import { type PolicyStatus, contentOf, type KnownContent } from "../../../lifecycle/policy-states.ts";
+import { entityTag, type PolicyStatus, contentOf, type KnownContent } from "../../../lifecycle/policy-states.ts";
 import { promotionRequirements, isJudged, missingRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";

@@ -1,7 +1,6 @@
-import type { PolicyEvaluation, PolicyInput, PolicySet } from "../../canon/policy.ts";
-import { policySetId } from "../digest.ts";
-import type { SinglePolicy } from "../policy-set.ts";
-import { readsPath } from "./reads.ts";
+import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
+import { policySetId } from "./digest.ts";
+import { type SinglePolicy, readsPath } from "./policy-set.ts";
 
 /**
  * Evaluates each policy once for each input that it reads: ten policies that read different members of a request see few inputs each, and very many

@@ -1,5 +1,4 @@
-import { ByteReader, MeteringError, positiveBytes, unsignedBytes } from "./bytes.ts";
-import { chargesOf, type Charge } from "./charges.ts";
+import { ByteReader, MeteringError, positiveBytes, unsignedBytes, chargesOf, type Charge } from "./wasm-bytes.ts";
 
 /** Name under which a metered module exports what it may still use: a mutable i64 that its host sets before every call. */
 export const FUEL_EXPORT = "signalbox_fuel";

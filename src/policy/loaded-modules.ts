@@ -1,8 +1,8 @@
-import type { Operation } from "../../canon/operation.ts";
-import type { PolicyContract, PolicyData, PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/policy.ts";
-import type { PolicyModule, PolicyPass, PolicyUnit } from "../compiled.ts";
-import { EvaluationTimeoutError, Evaluator, serialise } from "../evaluator.ts";
-import { deriveObligations, deriveVerdicts, TIMED_OUT } from "../verdicts.ts";
+import type { Operation } from "../canon/operation.ts";
+import type { PolicyContract, PolicyData, PolicyEvaluation, PolicyIdentity, PolicyInput } from "../canon/policy.ts";
+import type { PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
+import { EvaluationTimeoutError, Evaluator, serialise } from "./evaluator.ts";
+import { deriveObligations, deriveVerdicts, TIMED_OUT } from "./verdicts.ts";
 
 /** A content in its slot: what a verdict is attributed to. */
 export interface Member {
