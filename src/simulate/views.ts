@@ -77,3 +77,26 @@ function membersRead({ contents }: CompiledSide): ReadMembers {
   const reads = (path: string): boolean => contents.some(({ rules }) => rules !== null && readsPath(rules, path));
   return { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
 }
+
+/** Which policies act, by their positions among all of a side. */
+export interface ActingPolicies {
+  readonly declared: readonly number[];
+  readonly promoted: readonly number[];
+  /** With every candidate promoted. */
+  readonly all: readonly number[];
+}
+
+export function actingPolicies({ policies, promoted }: LoadedViews): ActingPolicies {
+  const identities = policies.map(({ single }) => single.identity);
+  const left = new Set(
+    promoted.policies.flatMap(({ identity }) => (identity.slot === "enforced" ? [contentKey(identity)] : [])),
+  );
+  const replaced = new Set(identities.flatMap(({ id, slot }) => (slot === "candidate" ? [id] : [])));
+  const indicesOf = (acts: (identity: PolicyIdentity) => boolean): readonly number[] =>
+    identities.flatMap((identity, index) => (acts(identity) ? [index] : []));
+  return {
+    declared: indicesOf(({ slot }) => slot === "enforced"),
+    promoted: indicesOf((identity) => left.has(contentKey(identity))),
+    all: indicesOf(({ id, slot }) => slot === "candidate" || !replaced.has(id)),
+  };
+}

@@ -2,6 +2,7 @@ import type { Assertion, Demand, SampleCase } from "./assertion.ts";
 import type { DenialSelector, EndpointSelector, RequestSelector, SetCondition } from "./schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
+import { conditionsOf } from "./select.ts";
 
 /**
  * The members by which an assertion may accept what it rejected before: a narrower selection, a demand for less, a waiver. Empty where it accepts no more
@@ -77,13 +78,6 @@ function covers<Selector extends object>(
 
 function isSetCondition(value: unknown): value is SetCondition {
   return typeof value === "object" && value !== null;
-}
-
-type Conditions = Readonly<Partial<Record<"all" | "any" | "none" | "only", readonly unknown[]>>>;
-
-/** A list is short for `any`. */
-function conditionsOf(condition: SetCondition): Conditions {
-  return "length" in condition ? { any: condition } : condition;
 }
 
 function coversSet(wide: SetCondition, narrow: SetCondition): boolean {

@@ -1,10 +1,10 @@
-import type { PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/policy.ts";
+import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { PolicyOnly, Level } from "../space/levels.ts";
 import { policyReader, Sight, type AmbiguousNames } from "../space/readers.ts";
-import type { LoadedViews } from "../views.ts";
+import { type LoadedViews, actingPolicies, type ActingPolicies } from "../views.ts";
 import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
 import type { OperationDiagrams } from "./build-diagram.ts";
 import { PolicyDiagrams } from "./policy-diagrams.ts";
@@ -30,14 +30,6 @@ interface StateOfSide {
   readonly key: string;
   /** Any request of it. */
   readonly sample: SampleRequest;
-}
-
-/** Which policies act. */
-interface ActingPolicies {
-  readonly declared: readonly number[];
-  readonly promoted: readonly number[];
-  /** With every candidate promoted. */
-  readonly all: readonly number[];
 }
 
 /** The outcomes of one side, as diagrams over the members that only policies read. */
@@ -144,20 +136,4 @@ export function requestAt(sample: SampleRequest, levels: readonly Level[], path:
   const { key, time, stream, context, maxOutput, reasoningEffort } = sample;
   const start: PolicyOnly = { key: { ...key, labels: [] }, time, stream, context, maxOutput, reasoningEffort };
   return { ...sample, ...levels.reduce((made, level, depth) => level.set(made, path[depth] ?? 0), start) };
-}
-
-function actingPolicies({ policies, promoted }: LoadedViews): ActingPolicies {
-  const identities = policies.map(({ single }) => single.identity);
-  const keyOf = ({ id, digest }: PolicyIdentity): string => `${id}@${digest}`;
-  const left = new Set(
-    promoted.policies.flatMap(({ identity }) => (identity.slot === "enforced" ? [keyOf(identity)] : [])),
-  );
-  const replaced = new Set(identities.flatMap(({ id, slot }) => (slot === "candidate" ? [id] : [])));
-  const indicesOf = (acts: (identity: PolicyIdentity) => boolean): readonly number[] =>
-    identities.flatMap((identity, index) => (acts(identity) ? [index] : []));
-  return {
-    declared: indicesOf(({ slot }) => slot === "enforced"),
-    promoted: indicesOf((identity) => left.has(keyOf(identity))),
-    all: indicesOf(({ id, slot }) => slot === "candidate" || !replaced.has(id)),
-  };
 }

@@ -1,7 +1,7 @@
 import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { readScalars } from "../request-scalars.ts";
@@ -114,7 +114,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
 }
 
 /** A file may hold numbers that are no time: a date made of them would throw. */
-function isInstant(at: JsonValue | undefined): at is number {
+export function isInstant(at: JsonValue | undefined): at is number {
   return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
 }
 
@@ -157,4 +157,14 @@ export function isPreferencesRecord(value: JsonValue | undefined): value is Json
       ([name, member]) => Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
     )
   );
+}
+
+/** `undefined` for text that is not JSON. */
+export function parseRecord(text: string): JsonValue | undefined {
+  try {
+    const value: JsonValue = parseJson(text);
+    return value;
+  } catch {
+    return undefined;
+  }
 }

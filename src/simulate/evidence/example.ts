@@ -1,10 +1,16 @@
 import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
-import { isPreferencesRecord, readEvidenceSample, type UnsayableDecision } from "./evidence-sample.ts";
+import {
+  isPreferencesRecord,
+  readEvidenceSample,
+  type UnsayableDecision,
+  parseRecord,
+  isInstant,
+} from "./evidence-sample.ts";
 import { type PreferencesRecord, type ShadowRecord, asIdentifier, type Identifier } from "../../evidence/record.ts";
 import { explainArguments, shellLine } from "../explain/explain-arguments.ts";
 
@@ -64,7 +70,7 @@ export interface ExampleRequest {
 export function readExampleRequest(text: string, policy: string, revision: string): ExampleRequest | null {
   // Nearly all records are such, and most of the time would go into parsing them.
   if (text.includes('"wouldDeny":[]')) return null;
-  const record = parse(text);
+  const record = parseRecord(text);
   if (!isJsonObject(record)) return null;
   const { requestId, at, wouldDeny } = record;
   if (typeof requestId !== "string" || !isInstant(at) || !Array.isArray(wouldDeny)) return null;
@@ -136,11 +142,6 @@ function classOf(record: JsonObject, at: number): ExampleClass {
   };
 }
 
-/** A record of another version may hold numbers that are no time: a date made of them would throw. */
-function isInstant(at: JsonValue | undefined): at is number {
-  return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
-}
-
 /** The enum values and names of a record; they were checked when it was written. */
 function readIdentifier(value: JsonValue | undefined): Identifier | null {
   return typeof value === "string" ? asIdentifier(value) : null;
@@ -152,13 +153,4 @@ function readIdentifiers(value: JsonValue | undefined): readonly Identifier[] {
     .filter((one): one is string => typeof one === "string")
     .toSorted()
     .map(asIdentifier);
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    const value: JsonValue = parseJson(text);
-    return value;
-  } catch {
-    return undefined;
-  }
 }

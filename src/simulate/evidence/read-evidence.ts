@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
+import { isJsonObject } from "../../canon/json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
-import { readEvidenceSample, readEvidenceUsage } from "./evidence-sample.ts";
+import { readEvidenceSample, readEvidenceUsage, parseRecord } from "./evidence-sample.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
 
 /** The file is none that `signalbox evidence export` has written, or cannot be read. */
@@ -46,7 +46,7 @@ function addLine(line: string, tally: EvidenceTally): void {
     tally.unreadable += 1;
     return;
   }
-  const record = parse(row.record);
+  const record = parseRecord(row.record);
   if (row.kind !== "decision") {
     const usage = readEvidenceUsage(record);
     if (usage !== null) tally.addUsage(usage);
@@ -58,13 +58,4 @@ function addLine(line: string, tally: EvidenceTally): void {
   }
   const found = readEvidenceSample(record);
   if (found !== null) tally.add(found);
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    const value: JsonValue = parseJson(text);
-    return value;
-  } catch {
-    return undefined;
-  }
 }

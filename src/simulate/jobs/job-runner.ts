@@ -80,12 +80,7 @@ export class JobRunner {
 
   /** What a policy of head may say of the requests of a job; `null` where that cannot be said in time. */
   possible(job: Job, position: number): Possible | null {
-    try {
-      return this.#loaded().classes.possible(job, position);
-    } catch (error) {
-      if (error instanceof TimeUpError) return null;
-      throw error;
-    }
+    return inTime(() => this.#loaded().classes.possible(job, position));
   }
 
   /**
@@ -96,13 +91,7 @@ export class JobRunner {
    */
   look(index: number, tally: SimulationTally, isEnough: () => boolean): boolean {
     if (this.#budget.isOver) return false;
-    try {
-      this.#look(index, tally, isEnough);
-      return true;
-    } catch (error) {
-      if (error instanceof TimeUpError) return false;
-      throw error;
-    }
+    return inTime(() => this.#look(index, tally, isEnough)) !== null;
   }
 
   #look(index: number, tally: SimulationTally, isEnough: () => boolean): void {
@@ -143,13 +132,7 @@ export class JobRunner {
   /** @returns whether the job was decided whole; what was found of one that was not is in the tally too. */
   run(index: number): boolean {
     if (this.#budget.isOver) return false;
-    try {
-      this.#run(index);
-      return true;
-    } catch (error) {
-      if (error instanceof TimeUpError) return false;
-      throw error;
-    }
+    return inTime(() => this.#run(index)) !== null;
   }
 
   #run(index: number): void {
@@ -232,6 +215,16 @@ export class JobRunner {
   #loaded(): LoadedSides {
     if (this.#sides === null) throw new Error("simulation: the policies are not loaded");
     return this.#sides;
+  }
+}
+
+/** What is made; `null` where the time ended it. */
+function inTime<Made>(make: () => Made): Made | null {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof TimeUpError) return null;
+    throw error;
   }
 }
 

@@ -7,6 +7,7 @@ import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput } fro
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/retention.ts";
 import type { RoutingTable } from "../../canon/table.ts";
+import type { Vocabulary } from "../../canon/vocabulary.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 import {
   classesOf,
@@ -21,6 +22,7 @@ import {
   type TablePair,
   truth,
   withCandidate,
+  type LatentRow,
 } from "./name-classes.ts";
 import type { PolicyReads } from "./policy-reads.ts";
 
@@ -29,12 +31,7 @@ import type { PolicyReads } from "./policy-reads.ts";
  * Names that the policy takes for equal are one value: those that it does not contain, and that are in the same region groups.
  */
 export function latentFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  return [
-    ...endpointFields(reads, tables),
-    ...workspaceFields(reads, tables),
-    ...routeFields(reads, tables),
-    ...requestFields(reads, tables),
-  ].filter(({ values }) => values.length > 1);
+  return [...endpointFields(reads, tables), ...inputFields(reads, tables)].filter(({ values }) => values.length > 1);
 }
 
 function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
@@ -53,54 +50,37 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
           }),
         ]
       : [];
-  const names = (of: (table: RoutingTable) => readonly string[]): readonly string[] => namesOf(tables, of);
-  const endpoints = (of: (row: RoutingTable["endpoints"][string]) => string): readonly string[] =>
-    names((table) => Object.values(table.endpoints).map(of));
-  const families = names((table) =>
-    Object.values(table.models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
-  );
-  const regions = names((table) => [
-    ...Object.values(table.regionGroups).flat(),
-    ...Object.values(table.providers).map(({ region }) => region),
-    ...Object.values(table.endpoints).map(({ region }) => region),
+  const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
+    open(namesOf(tables, of), reads);
+  const regions = namesOf(tables, ({ regionGroups, providers, endpoints }) => [
+    ...Object.values(regionGroups).flat(),
+    ...Object.values(providers).map(({ region }) => region),
+    ...Object.values(endpoints).map(({ region }) => region),
   ]);
+  const families = names(({ models }) => Object.values(models).map((model) => model.signatureFamily ?? NO_FAMILY));
+  const groups = (region: string): string => groupsOf(region, tables, reads);
   return [
     ...member(
       "id",
-      open(
-        endpoints(({ id }) => id),
-        reads,
-      ),
+      names(({ endpoints }) => Object.keys(endpoints)),
     ),
     ...member("rank", closed(["primary", "fallback"], reads)),
     ...member(
       "model",
-      open(
-        names((table) => Object.keys(table.models)),
-        reads,
-      ),
+      names(({ models }) => Object.keys(models)),
     ),
     ...member(
       "provider",
-      open(
-        names((table) => Object.keys(table.providers)),
-        reads,
-      ),
+      names(({ providers }) => Object.keys(providers)),
     ),
-    ...member(
-      "region",
-      open(regions, reads, (region) => groupsOf(region, tables, reads)),
-    ),
+    ...member("region", open(regions, reads, groups)),
     ...member(
       "dialect",
-      open(
-        endpoints(({ dialect }) => dialect),
-        reads,
-      ),
+      names(({ endpoints }) => Object.values(endpoints).map(({ dialect }) => dialect)),
     ),
     ...member("retention", closed(RETENTIONS, reads)),
     ...member("trains_on_data", truth()),
-    ...member("signature_family", open(families, reads)),
+    ...member("signature_family", families),
     ...member("latency_class", closed([...LATENCY_CLASSES, "unspecified"], reads)),
     ...(reads.ofCandidates("capabilities")
       ? memberships("candidates.capabilities", "endpoint", CAPABILITY_NAMES, reads, {
@@ -152,105 +132,57 @@ function between(numbers: readonly number[]): readonly number[] {
   return [first / 2, ...numbers.flatMap((value, index) => [value, (value + (numbers[index + 1] ?? value * 3)) / 2])];
 }
 
-function workspaceFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  const rows = (of: (row: RoutingTable["workspaces"][string]) => readonly string[]): readonly string[] =>
-    namesOf(tables, (table) => Object.values(table.workspaces).flatMap(of));
-  const named = (name: "id" | "tier", names: readonly string[]): readonly LatentField[] =>
-    reads.path(`input.workspace.${name}`) || (name === "id" && reads.path("data.approved"))
-      ? [
-          field({
-            path: `workspace.${name}`,
-            row: "workspace",
-            classes: open(names, reads),
-            of: ({ workspace }) => workspace[name],
-            set: (input, value) => ({ ...input, workspace: { ...input.workspace, [name]: value } }),
-          }),
-        ]
-      : [];
-  const labels = namesOf(tables, ({ vocabulary }) => vocabulary.labels);
-  return [
-    ...named(
-      "id",
-      rows(({ id }) => [id]),
-    ),
-    ...named(
-      "tier",
-      rows(({ tier }) => [tier]),
-    ),
-    ...(reads.path("input.workspace.labels")
-      ? memberships("workspace.labels", "workspace", labels, reads, {
-          of: ({ workspace }) => workspace.labels,
-          set: (input, all) => ({ ...input, workspace: { ...input.workspace, labels: all } }),
-        })
-      : []),
-  ];
-}
+/** Sections of the input, each of which is one object. */
+type Section = "workspace" | "key" | "request" | "budget" | "time";
 
-function routeFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  if (!reads.path("input.request.route")) return [];
-  return [
-    field({
-      path: "request.route",
-      row: "route",
-      classes: open(
-        namesOf(tables, (table) => Object.keys(table.routes)),
-        reads,
-      ),
-      of: ({ request }) => request.route,
-      set: (input, route) => ({ ...input, request: { ...input.request, route } }),
-    }),
-  ];
-}
-
-function requestFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  const { vocabulary: before } = tables.base;
-  const { vocabulary: after } = tables.head;
-  const key = (name: "environment" | "workload" | "owner", names: readonly string[]): readonly LatentField[] =>
-    reads.path(`input.key.${name}`)
-      ? [
-          field({
-            path: `key.${name}`,
-            row: "request",
-            classes: closed([...new Set([...names, OUTSIDE_VOCABULARY])], reads),
-            of: (input) => input.key[name],
-            set: (input, value) => ({ ...input, key: { ...input.key, [name]: value } }),
-          }),
-        ]
-      : [];
-  const request = <Name extends keyof PolicyInput["request"]>(
+function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
+  const member = <Of extends Section, Name extends keyof PolicyInput[Of] & string>(
+    section: Of,
     name: Name,
-    classes: readonly NameClass<PolicyInput["request"][Name]>[],
+    classes: readonly NameClass<PolicyInput[Of][Name]>[],
+    row: LatentRow = "request",
+    isRead: boolean = reads.path(`input.${section}.${name}`),
   ): readonly LatentField[] =>
-    reads.path(`input.request.${name}`)
+    isRead
       ? [
           field({
-            path: `request.${name}`,
-            row: "request",
+            path: `${section}.${name}`,
+            row,
             classes,
-            of: (input) => input.request[name],
-            set: (input, value) => ({ ...input, request: { ...input.request, [name]: value } }),
+            of: (input) => input[section][name],
+            set: (input, value) => ({ ...input, [section]: { ...input[section], [name]: value } }),
           }),
         ]
       : [];
-  const time = <Name extends keyof PolicyInput["time"]>(
-    name: Name,
-    values: readonly PolicyInput["time"][Name][],
-  ): readonly LatentField[] =>
-    reads.path(`input.time.${name}`)
-      ? [
-          field({
-            path: `time.${name}`,
-            row: "request",
-            classes: closed(values, reads),
-            of: (input) => input.time[name],
-            set: (input, value) => ({ ...input, time: { ...input.time, [name]: value } }),
-          }),
-        ]
+  const labels = (section: "workspace" | "key", names: readonly string[], row: LatentRow): readonly LatentField[] =>
+    reads.path(`input.${section}.labels`)
+      ? memberships(`${section}.labels`, row, names, reads, {
+          of: (input) => input[section].labels,
+          set: (input, all) => ({ ...input, [section]: { ...input[section], labels: all } }),
+        })
       : [];
+  const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
+    open(namesOf(tables, of), reads);
+  const declared = (of: (vocabulary: Vocabulary) => readonly string[] | undefined): readonly string[] =>
+    [tables.base, tables.head].flatMap(({ vocabulary }) => of(vocabulary) ?? []);
+  const ofKey = (of: Parameters<typeof declared>[0]): readonly NameClass<string>[] =>
+    closed([...declared(of), OUTSIDE_VOCABULARY], reads);
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
   );
+  const ids = names(({ workspaces }) => Object.keys(workspaces));
+  const tiers = names(({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier));
+  const labelsOf = ({ vocabulary }: RoutingTable): readonly string[] => vocabulary.labels;
   return [
+    ...member("workspace", "id", ids, "workspace", reads.path("input.workspace.id") || reads.path("data.approved")),
+    ...member("workspace", "tier", tiers, "workspace"),
+    ...labels("workspace", namesOf(tables, labelsOf), "workspace"),
+    ...member(
+      "request",
+      "route",
+      names(({ routes }) => Object.keys(routes)),
+      "route",
+    ),
     field({
       path: "operation",
       row: "request",
@@ -258,41 +190,38 @@ function requestFields(reads: PolicyReads, tables: TablePair): readonly LatentFi
       of: ({ operation }) => operation,
       set: (input, operation) => ({ ...input, operation }),
     }),
-    ...key("environment", [...before.environments, ...after.environments]),
-    ...key("workload", [...before.workloads, ...after.workloads]),
-    ...key("owner", [...(before.owners ?? []), ...(after.owners ?? [])]),
-    ...(reads.path("input.key.labels")
-      ? memberships("key.labels", "request", [...new Set([...before.labels, ...after.labels])], reads, {
-          of: (input) => input.key.labels,
-          set: (input, labels) => ({ ...input, key: { ...input.key, labels } }),
-        })
-      : []),
+    ...member(
+      "key",
+      "environment",
+      ofKey(({ environments }) => environments),
+    ),
+    ...member(
+      "key",
+      "workload",
+      ofKey(({ workloads }) => workloads),
+    ),
+    ...member(
+      "key",
+      "owner",
+      ofKey(({ owners }) => owners),
+    ),
+    ...labels("key", [...new Set(declared((vocabulary) => vocabulary.labels))], "request"),
     ...(reads.path("input.request.needs")
       ? memberships("request.needs", "request", CAPABILITY_NAMES, reads, {
           of: (input) => input.request.needs,
           set: (input, needs) => ({ ...input, request: { ...input.request, needs } }),
         })
       : []),
-    ...request("stream", truth()),
-    ...request("context", closed(TOKEN_BUCKETS, reads)),
-    ...request("max_output", closed(TOKEN_BUCKETS, reads)),
-    ...request("reasoning_effort", closed(REASONING_EFFORTS, reads)),
-    ...request("dimensions", classesOf([0, ...lengths], String)),
-    ...request("allow_fallbacks", truth()),
-    ...request("data_collection", closed(["deny", "allow"], reads)),
-    ...request("zdr", truth()),
-    ...(reads.path("input.budget")
-      ? [
-          field({
-            path: "budget.remaining",
-            row: "request" as const,
-            classes: closed(BUDGET_STEPS, reads),
-            of: ({ budget }) => budget.remaining,
-            set: (input, remaining) => ({ ...input, budget: { remaining } }),
-          }),
-        ]
-      : []),
-    ...time("day", DAY_BUCKETS),
-    ...time("hour", HOUR_BUCKETS),
+    ...member("request", "stream", truth()),
+    ...member("request", "context", closed(TOKEN_BUCKETS, reads)),
+    ...member("request", "max_output", closed(TOKEN_BUCKETS, reads)),
+    ...member("request", "reasoning_effort", closed(REASONING_EFFORTS, reads)),
+    ...member("request", "dimensions", classesOf([0, ...lengths], String)),
+    ...member("request", "allow_fallbacks", truth()),
+    ...member("request", "data_collection", closed(["deny", "allow"], reads)),
+    ...member("request", "zdr", truth()),
+    ...member("budget", "remaining", closed(BUDGET_STEPS, reads)),
+    ...member("time", "day", closed(DAY_BUCKETS, reads)),
+    ...member("time", "hour", closed(HOUR_BUCKETS, reads)),
   ];
 }

@@ -6,7 +6,7 @@ import { readsPath } from "../../policy/policy-set.ts";
 import type { LatentChange, LatentReport } from "../report/latent-report.ts";
 import type { SideLocation } from "../report/location.ts";
 import { VIEWS, type View, type OfSides } from "../sample-request.ts";
-import type { LoadedPolicy, LoadedViews } from "../views.ts";
+import { type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts";
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
 import { latentFields } from "./fields.ts";
 import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
@@ -112,16 +112,10 @@ function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readon
 }
 
 /** What acts in a view, by id; a removal acts by its absence. */
-function actingIn({ policies, declared, promoted }: LoadedViews, view: View): ReadonlyMap<string, LoadedPolicy> {
-  const set = view === "declared" ? declared : promoted;
-  const acting = new Set(
-    set.policies.flatMap(({ identity: { id, digest, slot } }) => (slot === "enforced" ? [`${id}@${digest}`] : [])),
-  );
+function actingIn(views: LoadedViews, view: View): ReadonlyMap<string, LoadedPolicy> {
+  const acting = actingPolicies(views)[view].flatMap((position) => views.policies[position] ?? []);
   return new Map(
-    policies.flatMap((policy) => {
-      const { id, digest } = policy.single.identity;
-      return acting.has(`${id}@${digest}`) && policy.rules !== null ? [[id, policy] as const] : [];
-    }),
+    acting.flatMap((policy) => (policy.rules === null ? [] : [[policy.single.identity.id, policy] as const])),
   );
 }
 

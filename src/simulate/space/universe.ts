@@ -7,6 +7,7 @@ import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.t
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { scalarValues, type ScalarValues } from "../request-scalars.ts";
+import { DEFAULT_ENVIRONMENT } from "../explain/explain-arguments.ts";
 
 /** Everything that requests of one operation can be, as far as a decision may look at it. */
 export interface OperationUniverse extends ScalarValues {
@@ -148,9 +149,6 @@ export function regionNames({ regionGroups, providers }: RoutingTable): readonly
 function first<Value extends string>(value: Value, values: readonly Value[]): readonly Value[] {
   return values.includes(value) ? [value, ...values.filter((other) => other !== value)] : values;
 }
-
-/** As `signalbox keys create` has it. */
-const DEFAULT_ENVIRONMENT = "production";
 
 function operationUniverse(
   operation: Operation,
