@@ -4,12 +4,13 @@ import { firstScreenBlock, writeLatent } from "./markdown/sections.ts";
 import { screenOf } from "./screen/screen.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
 import { amountText, scopeText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
-import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstChange } from "./wording/change-wording.ts";
+import { ACCESS_WORDING, changeWording, valueText, titleOf, worstChange } from "./wording/change-wording.ts";
 import { FRESH, changeCounts } from "./wording/comparison.ts";
 import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { ROUTE_PATHS_TITLE, routePathText, settingText } from "./wording/settings.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
+import { routeText } from "./screen/effect-text.ts";
 
 /** By which a workflow finds its comment again; GitHub shows nothing of it. */
 export const MARKER = "<!-- signalbox-simulation -->";
@@ -163,10 +164,10 @@ function writeGroups(comment: Comment, title: string, groups: readonly ChangeGro
 
 /** The blank line after the summary lets GitHub read markdown again; the one before the end lets it stop. */
 function groupBlock(group: ChangeGroup): readonly string[] {
-  const { symbol } = CHANGE_WORDING[worstChange(group.words)];
+  const { symbol } = changeWording(worstChange(group.words));
   const routes = group.routes
     .slice(0, 4)
-    .map((name) => htmlCode(name === "" ? "(no model)" : name))
+    .map((name) => htmlCode(routeText(name)))
     .join(", ");
   const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
   const seen = seenText(group.seen, group.seen_usage);
@@ -257,7 +258,7 @@ function writeRest(comment: Comment, report: ReportModel): void {
     const title = complete ? "Unused parts of head" : "Parts of head unused by the decided requests";
     const judged = complete ? "" : `; ${NOT_JUDGED}`;
     comment.write("", `### ${title} (${numberText(found.length)} new${already}${judged})`, "");
-    const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);
+    const rows = found.map(({ kind, subject }) => () => [`- ${valueText(kind)} ${code(subject)}`]);
     comment.list(rows, "finding", 20, FOOTER + 1_000);
   }
   writeLatent(comment, report, FOOTER + 500);

@@ -7,7 +7,7 @@ import type {
   SimulationReport,
 } from "../../../simulate/report/report.ts";
 import type { Verdict } from "../exit-code.ts";
-import { COVERAGE_WORDING } from "./wording/change-wording.ts";
+import { valueText } from "./wording/change-wording.ts";
 import {
   policyDifferences,
   promotedDifference,
@@ -113,7 +113,7 @@ function assertionsOf({ assertions, complete }: SimulationReport): AssertionsMod
   }));
   const coverage = assertions.coverage.map((result) => ({
     ...result,
-    title: COVERAGE_WORDING[result.what],
+    title: valueText(result.what),
     judgement: coverageJudgement(result, complete),
     text: coverageText(result),
   }));

@@ -11,7 +11,7 @@ import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText, listText } from "../../terminal/amounts.ts";
-import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
+import { changeWording, valueText, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
 import { latentOf, latentText } from "./wording/latent.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {
@@ -126,8 +126,8 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
         rule: "dead_configuration",
         level: "notice",
         location: place,
-        title: FINDING_WORDING[kind],
-        message: `${FINDING_WORDING[kind]}: ${subject}`,
+        title: valueText(kind),
+        message: `${valueText(kind)}: ${subject}`,
         fingerprints: fingerprint("finding", [kind, subject]),
       }),
     ),
@@ -258,7 +258,7 @@ function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] 
   return [
     notice({
       rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),
-      level: kind === null ? (isWeaker ? "warning" : "notice") : CHANGE_WORDING[kind].level,
+      level: kind === null ? (isWeaker ? "warning" : "notice") : changeWording(kind).level,
       location,
       title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
       message,
@@ -272,7 +272,7 @@ function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
   const [title, message] = [titleOf(group.words), groupMessage(group)];
   return notice({
     rule: kind,
-    level: CHANGE_WORDING[kind].level,
+    level: changeWording(kind).level,
     location: group.place,
     title: asIf === null ? title : `${title} ${asIf}`,
     message,

@@ -4,7 +4,7 @@ import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";
-import { CHANGE_WORDING, NEW_DATA_PATH } from "./wording/change-wording.ts";
+import { changeWording, NEW_DATA_PATH } from "./wording/change-wording.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = { error: "error", warning: "warning", notice: "note" };
 
@@ -42,7 +42,7 @@ const RULES: readonly SarifRule[] = [
     "Check that the workspace may use this provider and region.",
   ),
   ...CHANGE_KINDS.map((kind) => {
-    const { sentence, level } = CHANGE_WORDING[kind];
+    const { sentence, level } = changeWording(kind);
     return rule(kind, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
   }),
   rule(

@@ -8,7 +8,7 @@ import {
   settingLines,
   warningLines,
 } from "./terminal/checks.ts";
-import { groupHead, groupLines, pathLines, routePathLines } from "./terminal/changes.ts";
+import { groupHead, groupLines, pathLines, routePathLines, MARK_STYLES } from "./terminal/changes.ts";
 import { effectsOf } from "./screen/effects.ts";
 import { firstScreen } from "./terminal/first-screen.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "../../terminal/layout.ts";
@@ -98,15 +98,13 @@ function headLines(report: ReportModel): readonly Line[] {
         0,
         index === 0 ? "Policies:" : "",
         NAMES,
-        span(`${mark} `, MARKS[mark]),
+        span(`${mark} `, MARK_STYLES[mark]),
         span(`${id}  ${what}`),
         span(digests === "" ? "" : `  ${digests}`, "dim"),
       ),
     ),
   ];
 }
-
-const MARKS = { "+": "green", "-": "red", "~": "yellow" } as const;
 
 function gateSpans({ assertions }: ReportModel) {
   const failed = assertions?.failedGates.length ?? 0;

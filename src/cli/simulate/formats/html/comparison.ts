@@ -4,9 +4,9 @@ import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../.
 import type { SeenUsage } from "../../../../simulate/evidence/seen-usage.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, scopeText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING, worstFirst } from "../wording/change-wording.ts";
+import { changeWording, worstFirst } from "../wording/change-wording.ts";
 import { destinationText, ROUTE_PATHS_TITLE, routePathText } from "../wording/settings.ts";
-import { html, NOTHING, type Markup } from "./markup.ts";
+import { html, NOTHING, type Markup, table } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
 import { locationMarkup, exampleMarkup } from "./example-request.ts";
@@ -63,28 +63,12 @@ function changesMarkup({ words }: ComparisonReport, view: View): Markup {
       <th scope="row">
         <a class="filter-link" href="#tab=${view}&amp;word=${encodeURIComponent(word)}">${badge(word)}</a>
       </th>
-      <td>${CHANGE_WORDING[word].sentence}</td>
+      <td>${changeWording(word).sentence}</td>
       <td class="number">${numberText(classes)}</td>
       <td class="number">${shapesText(shapes)}</td>
     </tr>`;
-  return html`<div class="scroll" role="group" aria-label="Kinds of change" tabindex="0">
-    <table>
-      <caption>
-        Kinds of change; a class can be of several
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Change</th>
-          <th scope="col">Meaning</th>
-          <th scope="col" class="number">Classes</th>
-          <th scope="col" class="number">Request shapes</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${words.map(row)}
-      </tbody>
-    </table>
-  </div>`;
+  const caption = "Kinds of change; a class can be of several";
+  return table("Kinds of change", ["Change", "Meaning", "Classes#", "Request shapes#"], words.map(row), caption);
 }
 
 function routePathsMarkup(paths: readonly RoutePath[]): Markup {
@@ -192,7 +176,7 @@ function badge(kind: ChangeKind): Markup {
   const {
     title,
     look: { sign, tone },
-  } = CHANGE_WORDING[kind];
+  } = changeWording(kind);
   return html`<span class="badge ${tone}">${sign} ${title}</span>`;
 }
 

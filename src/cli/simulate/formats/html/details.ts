@@ -8,12 +8,12 @@ import type {
 } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, capitalised, numberText } from "../../../terminal/amounts.ts";
-import { FINDING_WORDING } from "../wording/change-wording.ts";
+import { valueText } from "../wording/change-wording.ts";
 import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
 import { settingText } from "../wording/settings.ts";
-import { html, NOTHING, type Content, type Markup } from "./markup.ts";
+import { html, NOTHING, type Content, type Markup, table } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { locationMarkup } from "./example-request.ts";
 
@@ -23,7 +23,7 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
   const row = ({ kind, subject, in_base: inBase, place }: UnusedFinding): Content =>
     html`<tr>
       <th scope="row">${code(subject)}</th>
-      <td>${FINDING_WORDING[kind]}</td>
+      <td>${valueText(kind)}</td>
       <td>${inBase ? "in base already" : html`<strong>new in head</strong>`}</td>
       <td>${locationMarkup(place)}</td>
     </tr>`;
@@ -157,29 +157,6 @@ function section(id: string, title: string, body: Markup): Markup {
     <h2 id="${id}">${title}</h2>
     ${body}
   </section>`;
-}
-
-/** A `#` at the end of a heading: the column holds amounts. Wide tables scroll by themselves, which the keyboard must reach. */
-function table(caption: string, headings: readonly string[], rows: readonly Content[]): Markup {
-  const heading = (text: string): Markup =>
-    text.endsWith("#")
-      ? html`<th scope="col" class="number">${text.slice(0, -1)}</th>`
-      : html`<th scope="col">${text}</th>`;
-  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0">
-    <table>
-      <caption>
-        ${caption}
-      </caption>
-      <thead>
-        <tr>
-          ${headings.map(heading)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`;
 }
 
 function none(text: string): Markup {

@@ -1,6 +1,6 @@
 import type { FormatContext, ReportModel } from "../model.ts";
 import { screenOf, type ScreenRow } from "../screen/screen.ts";
-import { html, NOTHING, type Markup, visible } from "./markup.ts";
+import { html, NOTHING, type Markup, visible, tableElement } from "./markup.ts";
 import { code } from "./names.ts";
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
@@ -14,7 +14,17 @@ export function firstScreenMarkup(report: ReportModel, context: FormatContext): 
   return html`<section aria-labelledby="first">
     <h2 id="first"><span class="${tone}">${verdict}</span> ${headline}</h2>
     <p>${facts.join(" · ")}${where === "" ? NOTHING : html` · ${code(where)}`}</p>
-    ${rows.length === 0 ? NOTHING : tableMarkup(rows)}
+    ${
+      rows.length === 0
+        ? NOTHING
+        : tableElement(
+            html`<caption class="unseen">
+              What changes
+            </caption>`,
+            ["Effect", "Who", "What"],
+            rows.map(rowMarkup),
+          )
+    }
     ${decide === "" ? NOTHING : html`<p><strong>Decide:</strong> ${decide}</p>`}
     ${explain === null ? NOTHING : html`<p>${code(explain)}</p>`}
     ${more === "" ? NOTHING : html`<p>Below: ${more}.</p>`}
@@ -24,24 +34,6 @@ export function firstScreenMarkup(report: ReportModel, context: FormatContext): 
 
 /** More are no overview any more. */
 const MOST_PICTURES = 4;
-
-function tableMarkup(rows: readonly ScreenRow[]): Markup {
-  return html`<table>
-    <caption class="unseen">
-      What changes
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Effect</th>
-        <th scope="col">Who</th>
-        <th scope="col">What</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(rowMarkup)}
-    </tbody>
-  </table>`;
-}
 
 function rowMarkup({ tag, tone, who, text, calls, location: where }: ScreenRow): Markup {
   const right = [calls, where].filter((part) => part !== "");

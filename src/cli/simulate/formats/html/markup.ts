@@ -54,7 +54,11 @@ export function visible(text: string): string {
 export function escapeText(text: string): string {
   // Nearly every name; a large page has a hundred thousand of them.
   if (/^[\w .,:/+()-]*$/.test(text)) return text;
-  return visible(text).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
+  return withEntities(visible(text));
+}
+
+export function withEntities(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 }
 
 /** A `style` or `script`, whose content HTML reads without escapes: it must not hold what ends it. Nothing is added, so that its hash stays true. */
@@ -71,4 +75,41 @@ function rendered(content: Content): string {
   let text = "";
   for (const each of content) text += rendered(each);
   return text;
+}
+
+/** A `#` at the end of a heading: the column holds amounts. */
+export function tableElement(caption: Markup, headings: readonly string[], rows: readonly Content[]): Markup {
+  const heading = (text: string): Markup =>
+    text.endsWith("#")
+      ? html`<th scope="col" class="number">${text.slice(0, -1)}</th>`
+      : html`<th scope="col">${text}</th>`;
+  return html`<table>
+    ${caption}
+    <thead>
+      <tr>
+        ${headings.map(heading)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`;
+}
+
+/** Wide tables scroll by themselves, which the keyboard must reach. @param caption longer than the name where it says more. */
+export function table(
+  name: string,
+  headings: readonly string[],
+  rows: readonly Content[],
+  caption: string = name,
+): Markup {
+  return html`<div class="scroll" role="group" aria-label="${name}" tabindex="0">
+    ${tableElement(
+      html`<caption>
+        ${caption}
+      </caption>`,
+      headings,
+      rows,
+    )}
+  </div>`;
 }

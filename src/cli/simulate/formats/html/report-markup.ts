@@ -3,7 +3,7 @@ import { VIEWS } from "../../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import { capitalised } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING } from "../wording/change-wording.ts";
+import { changeWording } from "../wording/change-wording.ts";
 import { assertionsMarkup } from "./assertions.ts";
 import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { firstScreenMarkup } from "./first-screen.ts";
@@ -80,7 +80,7 @@ function filterMarkup(): Markup {
       ><span>Change</span
       ><select id="filter-word">
         <option value="">any</option>
-        ${CHANGE_KINDS.map((kind) => html`<option value="${kind}">${CHANGE_WORDING[kind].title}</option>`)}
+        ${CHANGE_KINDS.map((kind) => html`<option value="${kind}">${changeWording(kind).title}</option>`)}
       </select></label
     >
     ${FIELDS.map(

@@ -6,7 +6,7 @@ import { amountText, capitalised, numberText, percentageText, requestShapesText 
 import { ACCESS_WORDING, type Look } from "../wording/change-wording.ts";
 import { policyLine } from "../wording/comparison.ts";
 import { keptText } from "../wording/messages.ts";
-import { html, NOTHING, type Markup } from "./markup.ts";
+import { html, NOTHING, type Markup, tableElement } from "./markup.ts";
 import { code } from "./names.ts";
 
 /** What a reader takes away who reads nothing else; its two cards are the tabs between the views. */
@@ -123,20 +123,13 @@ function cutMarkup(cut: readonly DimensionCut[]): Markup {
     ${
       cut.length === 0
         ? NOTHING
-        : html`<table>
-            <caption>
+        : tableElement(
+            html`<caption>
               Dimensions that were cut
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Dimension</th>
-                <th scope="col">Decided</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${cut.map(row)}
-            </tbody>
-          </table>`
+            </caption>`,
+            ["Dimension", "Decided"],
+            cut.map(row),
+          )
     }
   </div>`;
 }

@@ -1,5 +1,6 @@
 import { printable } from "../../../terminal/printing.ts";
 import { amountText } from "../../../terminal/amounts.ts";
+import { withEntities } from "../html/markup.ts";
 
 /** A name that is longer than this is cut: it must not push everything else out of the comment. */
 const LONGEST = 160;
@@ -38,17 +39,9 @@ export function codeBlock(language: string, lines: readonly string[], longest: n
   return [`${fence}${language}`, ...shown, fence];
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 /** Text from files inside of an HTML block, where GitHub reads no markdown; in a code element it looks for no mentions either. */
 export function htmlCode(text: string): string {
-  return `<code>${cut(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? "")}</code>`;
+  return `<code>${withEntities(cut(text))}</code>`;
 }
 
 function longestRun(text: string): number {

@@ -166,9 +166,10 @@ export function priceText({ input, output, request }: NonNullable<DestinationRep
 }
 
 /** The name of a route; moderation requests may name none. */
-function routesText(routes: readonly string[]): string {
-  return listText(
-    routes.map((name) => (name === "" ? "(no model)" : name)),
-    3,
-  );
+export function routesText(routes: readonly string[], most = 3): string {
+  return listText(routes.map(routeText), most);
+}
+
+export function routeText(name: string): string {
+  return name === "" ? "(no model)" : name;
 }

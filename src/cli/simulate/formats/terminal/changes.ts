@@ -1,7 +1,7 @@
 import type { ChangeGroup, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
 import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { amountText, scopeText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING, titleOf, worstChange } from "../wording/change-wording.ts";
+import { changeWording, titleOf, worstChange } from "../wording/change-wording.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
 import { destinationText, routePathText } from "../wording/settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
@@ -17,6 +17,7 @@ import {
   type Span,
   type Style,
 } from "../../../terminal/layout.ts";
+import { routesText } from "../screen/effect-text.ts";
 
 /** What a person reads before she looks for a file; the other formats have all. */
 const MOST_GROUPS = 50;
@@ -74,24 +75,15 @@ export function groupLines(groups: readonly ChangeGroup[]): readonly Line[] {
 
 /** "  - chat-eu: newly denied": a group in one line. */
 export function groupHead(group: ChangeGroup): Line {
-  const { symbol, colour } = CHANGE_WORDING[worstChange(group.words)];
+  const { symbol, colour } = changeWording(worstChange(group.words));
   return line(
     2,
     span(`${symbol} `, colour, "bold"),
-    span(routesText(group.routes), "bold"),
+    span(group.routes.length === 0 ? "no route" : routesText(group.routes, 4), "bold"),
     span(": "),
     span(titleOf(group.words), colour),
     span(`  ${group.id}`, "dim"),
   );
-}
-
-function routesText(routes: readonly string[]): string {
-  return routes.length === 0
-    ? "no route"
-    : listText(
-        routes.map((name) => (name === "" ? "(no model)" : name)),
-        4,
-      );
 }
 
 function oneGroup(group: ChangeGroup): readonly Line[] {
@@ -131,7 +123,7 @@ export function placed({
   return `${file}:${row}:${column}`;
 }
 
-const MARK_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<string, Style>;
+export const MARK_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<string, Style>;
 
 /** A denial that is added takes something away. */
 const DENIAL_STYLES = { "+": "red", "-": "green", "~": "yellow" } as const satisfies Record<string, Style>;

@@ -1,7 +1,7 @@
 import type { EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { AssertionModel, CoverageModel, ReportModel } from "../model.ts";
 import { amountText, classesText, listText, numberText, percentageText } from "../../../terminal/amounts.ts";
-import { FINDING_WORDING } from "../wording/change-wording.ts";
+import { valueText } from "../wording/change-wording.ts";
 import {
   COVERAGE_TITLE,
   evidenceCautions,
@@ -14,7 +14,7 @@ import { sampleText } from "../wording/results.ts";
 import { LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
 import { settingText } from "../wording/settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import { columnWidth, moreLine, placed } from "./changes.ts";
+import { columnWidth, moreLine, placed, MARK_STYLES } from "./changes.ts";
 import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "../../../terminal/layout.ts";
 
 const MOST = 20;
@@ -27,7 +27,7 @@ export function findingLines(report: ReportModel): readonly Line[] {
   const inBase = known === 0 ? "" : `; ${numberText(known)} more already in base`;
   const judged = report.complete ? "" : `; ${NOT_JUDGED}`;
   const shown = found.slice(0, MOST);
-  const width = columnWidth(shown.map(({ kind }) => FINDING_WORDING[kind]));
+  const width = columnWidth(shown.map(({ kind }) => valueText(kind)));
   return [
     BLANK,
     line(
@@ -39,7 +39,7 @@ export function findingLines(report: ReportModel): readonly Line[] {
       line(
         2,
         span("! ", "yellow"),
-        span(`${padded(FINDING_WORDING[kind], width)}  `),
+        span(`${padded(valueText(kind), width)}  `),
         span(subject, "bold"),
         span(place === null ? "" : `  ${placed(place)}`, "dim"),
       ),
@@ -47,8 +47,6 @@ export function findingLines(report: ReportModel): readonly Line[] {
     ...moreLine(found.length - shown.length, "finding"),
   ];
 }
-
-const SETTING_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<string, Style>;
 
 export function settingLines({ changed_settings: changes }: ReportModel): readonly Line[] {
   if (changes.length === 0) return [];
@@ -61,7 +59,7 @@ export function settingLines({ changed_settings: changes }: ReportModel): readon
     ...shown.slice(0, most).flatMap((change) => {
       const { mark, path, values, note, where } = settingText(change);
       return [
-        line(2, span(`${mark} `, SETTING_STYLES[mark]), span(path, "bold"), span(`  ${values}  `), span(where, "dim")),
+        line(2, span(`${mark} `, MARK_STYLES[mark]), span(path, "bold"), span(`  ${values}  `), span(where, "dim")),
         ...(note === "" ? [] : [line(4, span(note, change.gate === null ? "dim" : "yellow"))]),
       ];
     }),

@@ -1,6 +1,6 @@
 import { CHANGES, type Change, type ChangeKind } from "../../../../simulate/change-kind.ts";
 import type { Colour } from "../../../terminal/layout.ts";
-import type { ComparisonReport, UnusedFinding } from "../../../../simulate/report/report.ts";
+import type { ComparisonReport, UnusedFinding, CoverageResult } from "../../../../simulate/report/report.ts";
 
 type ChangeSymbol = "+" | "-" | "~" | "!";
 
@@ -21,46 +21,27 @@ interface ChangeWording extends Change {
   readonly look: Look;
 }
 
-export const CHANGE_WORDING: Readonly<Record<ChangeKind, ChangeWording>> = {
-  newly_denied: { ...CHANGES.newly_denied, symbol: "-", colour: "red", look: { sign: "×", tone: "stop" } },
-  newly_allowed: { ...CHANGES.newly_allowed, symbol: "+", colour: "green", look: { sign: "+", tone: "widen" } },
-  primary_changed: { ...CHANGES.primary_changed, symbol: "~", colour: "yellow", look: { sign: "→", tone: "widen" } },
-  fallbacks_widened: { ...CHANGES.fallbacks_widened, symbol: "+", colour: "green", look: { sign: "+", tone: "widen" } },
-  fallbacks_narrowed: {
-    ...CHANGES.fallbacks_narrowed,
-    symbol: "-",
-    colour: "red",
-    look: { sign: "−", tone: "narrow" },
-  },
-  fallbacks_reordered: {
-    ...CHANGES.fallbacks_reordered,
-    symbol: "~",
-    colour: "yellow",
-    look: { sign: "↕", tone: "quiet" },
-  },
-  sharing_changed: { ...CHANGES.sharing_changed, symbol: "~", colour: "yellow", look: { sign: "↕", tone: "quiet" } },
-  destination_changed: {
-    ...CHANGES.destination_changed,
-    symbol: "~",
-    colour: "yellow",
-    look: { sign: "≠", tone: "widen" },
-  },
-  weaker_obligation: {
-    ...CHANGES.weaker_obligation,
-    symbol: "+",
-    colour: "yellow",
-    look: { sign: "+", tone: "widen" },
-  },
-  higher_ceiling: { ...CHANGES.higher_ceiling, symbol: "+", colour: "yellow", look: { sign: "+", tone: "widen" } },
-  edits_changed: { ...CHANGES.edits_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
-  reason_changed: { ...CHANGES.reason_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
-  indeterminate_new: {
-    ...CHANGES.indeterminate_new,
-    symbol: "!",
-    colour: "magenta",
-    look: { sign: "?", tone: "stop" },
-  },
+/** Symbol and colour at a terminal, sign and tone in a page. */
+const LOOKS: Readonly<Record<ChangeKind, readonly [ChangeSymbol, Colour, sign: string, Tone]>> = {
+  newly_denied: ["-", "red", "×", "stop"],
+  newly_allowed: ["+", "green", "+", "widen"],
+  primary_changed: ["~", "yellow", "→", "widen"],
+  fallbacks_widened: ["+", "green", "+", "widen"],
+  fallbacks_narrowed: ["-", "red", "−", "narrow"],
+  fallbacks_reordered: ["~", "yellow", "↕", "quiet"],
+  sharing_changed: ["~", "yellow", "↕", "quiet"],
+  destination_changed: ["~", "yellow", "≠", "widen"],
+  weaker_obligation: ["+", "yellow", "+", "widen"],
+  higher_ceiling: ["+", "yellow", "+", "widen"],
+  edits_changed: ["~", "cyan", "≠", "quiet"],
+  reason_changed: ["~", "cyan", "≠", "quiet"],
+  indeterminate_new: ["!", "magenta", "?", "stop"],
 };
+
+export function changeWording(kind: ChangeKind): ChangeWording {
+  const [symbol, colour, sign, tone] = LOOKS[kind];
+  return { ...CHANGES[kind], symbol, colour, look: { sign, tone } };
+}
 
 /** `words` with the worst at the front: the first of its words gives a group its symbol. */
 export function worstFirst(kinds: readonly ChangeKind[]): readonly ChangeKind[] {
@@ -118,20 +99,7 @@ export const NEW_DATA_PATH = {
   sentence: "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
 } as const;
 
-export const FINDING_WORDING: Readonly<Record<UnusedFinding["kind"], string>> = {
-  policy_without_effect: "policy without effect",
-  constraint_never_fails: "constraint never fails",
-  constraint_never_passes: "constraint never passes",
-  reason_never_given: "reason never given",
-  route_never_chosen: "route never chosen",
-  endpoint_never_chosen: "endpoint never chosen",
-  fallback_never_used: "fallback never used",
-};
-
-/** Name of what coverage is counted over. */
-export const COVERAGE_WORDING = {
-  constraints: "constraints",
-  reasons: "reasons",
-  routes: "routes",
-  fallback_edges: "fallback edges",
-} as const;
+/** "policy without effect", "fallback edges": an enum value of the report as a reader sees it. */
+export function valueText(value: UnusedFinding["kind"] | CoverageResult["what"]): string {
+  return value.replaceAll("_", " ");
+}

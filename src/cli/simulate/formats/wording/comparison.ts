@@ -6,7 +6,7 @@ import type {
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-wording.ts";
+import { ACCESS_WORDING, changeWording, worstFirst } from "./change-wording.ts";
 import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
 /** What the second view adds to the first. */
@@ -143,7 +143,7 @@ const SO_FAR_DECIDED = " among the classes that were decided";
 export function changeCounts({ words }: ComparisonReport): string {
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
   return worstFirst([...counts.keys()])
-    .map((kind) => `${CHANGE_WORDING[kind].title} ${numberText(counts.get(kind) ?? 0)}`)
+    .map((kind) => `${changeWording(kind).title} ${numberText(counts.get(kind) ?? 0)}`)
     .join(", ");
 }
 

@@ -17,7 +17,7 @@ import {
   percentageText,
   seenText,
 } from "../../../terminal/amounts.ts";
-import { COVERAGE_WORDING, titleOf } from "./change-wording.ts";
+import { valueText, titleOf } from "./change-wording.ts";
 import { sampleText, shortResults } from "./results.ts";
 import { destinationText } from "./settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
@@ -140,7 +140,7 @@ export function coverageText({ covered, of, required }: CoverageResult): string 
 
 export function coverageMessage(result: CoverageResult): string {
   const missing = result.missing.length === 0 ? "" : `; missing: ${listText(result.missing)}`;
-  return `${capitalised(COVERAGE_WORDING[result.what])} covered by all requests of head: ${coverageText(result)}${missing}`;
+  return `${capitalised(valueText(result.what))} covered by all requests of head: ${coverageText(result)}${missing}`;
 }
 
 /** Why counts from evidence may be less than true; without a full stop, and empty where nothing is wrong. */
