@@ -1,5 +1,6 @@
 import { complete } from "../canon/json/schema.ts";
-import { type JsonObject } from "../canon/json.ts";
+import type { JsonObject } from "../canon/json.ts";
+import { textOf } from "./json.ts";
 
 /** An answer as a stream of server-sent events. */
 export interface EventStream {
@@ -63,5 +64,5 @@ export function eventUnion(name: string, byType: Readonly<Record<string, JsonObj
 
 /** Name of the component of a schema. */
 export function titleOf({ title }: JsonObject): string {
-  return typeof title === "string" ? title : "";
+  return textOf(title);
 }

@@ -7,6 +7,7 @@ import type { RequestReader } from "./dialect.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import { parsePreferences } from "./body-reader.ts";
+import { textOf } from "./json.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members).
@@ -236,7 +237,7 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
   const { body, headers, reader, includeUsage } = parsed;
   const { model } = body;
   return {
-    model: typeof model === "string" ? model : "",
+    model: textOf(model),
     shape: {
       operation: parsed.operation,
       needs: reading.needs,

@@ -161,6 +161,19 @@ export function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
+export function textOrNull(value: JsonValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** `null` where the value is absent, or a number too large for a double. */
+export function numberOrNull(value: JsonValue | undefined): number | null {
+  return typeof value === "number" ? value : null;
+}
+
+export function flagOrNull(value: JsonValue | undefined): boolean | null {
+  return typeof value === "boolean" ? value : null;
+}
+
 /** A text of an answer; `null` where it is none or empty. */
 export function textIn(value: JsonValue | undefined, name: string): string | null {
   const text = memberIn(value, name);

@@ -5,7 +5,7 @@ import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.t
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
 import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/answer-reader.ts";
-import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/usage.ts";
+import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/ending.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/ending.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";

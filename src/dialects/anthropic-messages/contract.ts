@@ -5,6 +5,7 @@ import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../e
 import { ANTHROPIC_ERROR } from "./family.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";
+import { textOrNull } from "../json.ts";
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const MESSAGE = {
@@ -125,7 +126,7 @@ function read(headers: IncomingHeaders): ProtocolHeaders {
   const betas = headers["anthropic-beta"];
   if (version === undefined && betas === undefined) return NO_HEADERS;
   return {
-    version: typeof version === "string" ? version : null,
+    version: textOrNull(version),
     betas:
       betas === undefined
         ? []

@@ -6,8 +6,7 @@ import { COUNT_PATH, COUNT_TOKENS_FIELDS, MESSAGES_FIELDS, MESSAGES_PATH } from 
 import { hostMessages } from "./host.ts";
 import { readMessagesError } from "./ending.ts";
 import { editMessagesRequest } from "./edit-request.ts";
-import { observeMessagesStream } from "./observe.ts";
-import { readCountAnswer, readMessagesAnswer } from "./read-answer.ts";
+import { observeMessagesStream, readCountAnswer, readMessagesAnswer } from "./observe.ts";
 import { messagesToCanon, parseMessagesRequest } from "./parse-request.ts";
 import { renderCount, renderMessagesAnswer } from "./render-answer.ts";
 import { renderMessagesStream } from "./render-stream.ts";

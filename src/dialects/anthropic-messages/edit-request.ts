@@ -4,11 +4,9 @@ import type { ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { Relay } from "../dialect.ts";
 import { editedBody } from "../relay.ts";
-import { fieldsOf } from "./fields.ts";
-import { VERSIONS } from "./version.ts";
-import { budgetUnder } from "./thinking-budget.ts";
-import { isUnsigned, readSigned, SIGNATURE_MEMBERS } from "./signed-reasoning.ts";
-import { textOf } from "../json.ts";
+import { fieldsOf, VERSIONS } from "./fields.ts";
+import { budgetUnder, isUnsigned, readSigned, SIGNATURE_MEMBERS } from "./reasoning.ts";
+import { textOf, numberOrNull } from "../json.ts";
 
 type Body = Record<string, JsonValue | undefined>;
 
@@ -57,7 +55,7 @@ function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): stri
 /** Lowers the limit, and the budget for thinking with it. Says whether it changed. */
 function capOutput(body: Body, cap: number): boolean {
   const { max_tokens, thinking } = body;
-  const requested = typeof max_tokens === "number" ? max_tokens : null;
+  const requested = numberOrNull(max_tokens);
   const limit = Math.min(requested ?? cap, cap);
   body["max_tokens"] = limit;
   const changed = limit !== requested;

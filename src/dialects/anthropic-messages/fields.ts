@@ -1,5 +1,8 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { FieldRegistry } from "../fields.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { ProtocolHeaders } from "../../canon/request.ts";
 
 /** Paths after a provider's base URL, which has no `/v1`: official clients are configured the same way. */
 export const MESSAGES_PATH = "/v1/messages";
@@ -50,4 +53,37 @@ export const COUNT_TOKENS_FIELDS: FieldRegistry = SHARED_FIELDS;
 /** The registry of an operation's bodies. */
 export function fieldsOf(operation: Operation): FieldRegistry {
   return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
+}
+
+/** Versions of the protocol that we speak, the older one first. A caller that names none speaks it. */
+export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
+export type Version = (typeof VERSIONS)[number];
+
+/** The version that a caller speaks, or the 400 for one that we do not. */
+export function readVersion({ version }: ProtocolHeaders): Version | ServiceError {
+  const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
+  if (known !== undefined) return known;
+  return invalidRequest(
+    "unsupported_version",
+    `The header anthropic-version must be one of ${VERSIONS.join(", ")}`,
+    "anthropic-version",
+  );
+}
+
+const REMOVED = ["temperature", "top_p", "top_k"] as const;
+
+/** The 400 for a member that the version does not have, default values included (docs/protocols.md#versions-of-messages). */
+export function removedMember(body: JsonObject, version: Version): ServiceError | null {
+  if (version === "2023-06-01") return null;
+  const name = REMOVED.find((member) => isGiven(body[member]));
+  return name === undefined ? null : goneUnder(version, name, "does not exist");
+}
+
+/** The 400 for what the newer version no longer takes. */
+export function goneUnder(version: Version, path: string, why: string): ServiceError {
+  return invalidRequest("removed_in_version", `${path} ${why} under anthropic-version ${version}`, path);
+}
+
+function isGiven(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
 }

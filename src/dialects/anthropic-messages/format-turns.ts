@@ -12,7 +12,7 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseExactJsonText } from "../json.ts";
 import { CallIds } from "../translate-request.ts";
-import { redactedData } from "./signed-reasoning.ts";
+import { redactedData } from "./reasoning.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 

@@ -2,12 +2,10 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { COUNT_PATH, MESSAGES_PATH } from "./fields.ts";
-import { VERSIONS } from "./version.ts";
+import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./fields.ts";
 import { type Draft, formatMark, formatTurns } from "./format-turns.ts";
 import { budgetOfEffort, continuesUnthought } from "../reasoning-effort.ts";
-import { EFFORTS } from "./read-reasoning.ts";
-import { BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "./thinking-budget.ts";
+import { EFFORTS, BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "./reasoning.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */

@@ -1,4 +1,4 @@
-import { textOf, readCount, parseJsonText, parseAnswerBytes } from "../json.ts";
+import { textOf, readCount, parseJsonText, parseAnswerBytes, textOrNull } from "../json.ts";
 import type { Citation, FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
@@ -6,7 +6,7 @@ import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { readStopReason, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
-import { isUnsigned, redactedSignature } from "./signed-reasoning.ts";
+import { isUnsigned, redactedSignature } from "./reasoning.ts";
 import { SseEventParser } from "../sse.ts";
 
 type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
@@ -45,7 +45,7 @@ class MessageReader extends AnswerEvents {
   /** The message as far as it goes: whole in a whole answer, mostly empty at the beginning of a stream. */
   start(message: JsonObject): void {
     const { model, content } = message;
-    this.emit({ type: "start", model: typeof model === "string" ? model : null });
+    this.emit({ type: "start", model: textOrNull(model) });
     for (const block of Array.isArray(content) ? content : []) {
       if (this.over) break;
       this.openBlock(block);
@@ -178,7 +178,7 @@ class MessageReader extends AnswerEvents {
 /** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
 function readCitation({ url, title }: JsonObject): Citation | null {
   if (typeof url !== "string") return null;
-  return { url, title: typeof title === "string" ? title : null, start: null, end: null };
+  return { url, title: textOrNull(title), start: null, end: null };
 }
 
 /** Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer. */

@@ -1,15 +1,17 @@
 import { RelayedStream, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { FailureKind } from "../../canon/failure.ts";
-import { SIGNATURES_MARKED } from "../../canon/generate/edit.ts";
+import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { SIGNATURES_MARKED, NO_EDITS } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
-import type { AnswerContext, AnswerStream } from "../dialect.ts";
-import { parseJsonText } from "../json.ts";
+import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialect.ts";
+import { parseJsonText, textOf, readCount, parseAnswerBytes, parseJsonBytes } from "../json.ts";
 import { formatSseEvent } from "../sse.ts";
-import { asksNothing, readStopReason, UsageTally, eventFailure, readErrorFrame } from "./ending.ts";
-import { EventTagger } from "./tag-signatures.ts";
+import { asksNothing, readStopReason, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
+import { relayedSignature } from "../../canon/generate/signature.ts";
+import { NATIVE_FAMILY, SIGNATURE_MEMBERS } from "./reasoning.ts";
+import { answerFailure } from "../answer-failure.ts";
 
 /** Events that are part of an answer: they may only come once it has begun. */
 const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
@@ -164,4 +166,103 @@ function isEnding(type: unknown, { delta }: JsonObject): boolean {
 
 export function observeMessagesStream(context: AnswerContext): AnswerStream {
   return new MessagesObserver(context);
+}
+
+/** A whole message with its signatures tagged for the client; the message itself where nothing changes. */
+export function tagMessage(message: JsonObject, family: string | null): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const tagged = content.map((block: JsonValue) => (isJsonObject(block) ? tagBlock(block, family) : block));
+  return tagged.every((block, index) => block === content[index]) ? message : { ...message, content: tagged };
+}
+
+function tagBlock(block: JsonObject, family: string | null): JsonObject {
+  const type = textOf(block["type"]);
+  const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
+  return member === undefined ? block : tagMember(block, member, family);
+}
+
+function tagMember(object: JsonObject, member: string, family: string | null): JsonObject {
+  const signature = object[member];
+  if (typeof signature !== "string") return object;
+  const tagged = relayedSignature(signature, family, NATIVE_FAMILY);
+  return tagged === signature ? object : { ...object, [member]: tagged };
+}
+
+/** Tags the signatures of a stream's events. */
+class EventTagger {
+  readonly #family: string | null;
+  /** Whether the open block has got its tag: of a signature that comes in pieces, only the first one is tagged. */
+  #isTagged = false;
+
+  constructor(family: string | null) {
+    this.#family = family;
+  }
+
+  /** The event as the client gets it; the event itself where nothing changes. Each event once, in their order. */
+  tag(type: JsonValue | undefined, event: JsonObject): JsonObject {
+    if (type === "message_start") return withMember(event, "message", (message) => tagMessage(message, this.#family));
+    let tagged = event;
+    if (type === "content_block_start") {
+      tagged = withMember(event, "content_block", (block) => tagBlock(block, this.#family));
+    } else if (type !== "content_block_delta" || this.#isTagged) {
+      return event;
+    } else {
+      tagged = withMember(event, "delta", (delta) => this.#tagDelta(delta));
+    }
+    this.#isTagged = tagged !== event;
+    return tagged;
+  }
+
+  #tagDelta(delta: JsonObject): JsonObject {
+    return delta["type"] === "signature_delta" ? tagMember(delta, "signature", this.#family) : delta;
+  }
+}
+
+function withMember(event: JsonObject, name: string, change: (value: JsonObject) => JsonObject): JsonObject {
+  const value = event[name];
+  if (!isJsonObject(value)) return event;
+  const changed = change(value);
+  return changed === value ? event : { ...event, [name]: changed };
+}
+
+/** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */
+export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily }: AnswerContext): WholeAnswer {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failed(broken);
+  const finish = readStopReason(answer["stop_reason"]);
+  const tally = new UsageTally();
+  tally.add(answer["usage"]);
+  const { usage } = tally;
+  const isEnded = finish !== null || asksNothing(request);
+  if (!isEnded || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
+  const tagged = withTags(bytes, answer, signatureFamily);
+  const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
+  return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
+}
+
+/** The bytes themselves where no signature needs a tag; else printed again, with every number as the provider printed it. */
+function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null): Uint8Array {
+  if (tagMessage(answer, family) === answer) return bytes;
+  const exact = parseJsonBytes(bytes);
+  return new TextEncoder().encode(JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)));
+}
+
+/** Judges the answer to a count: it is one only with a count. */
+export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  const input = readCount(answer["input_tokens"]);
+  if (input === null) return failed(answerFailure("malformed"));
+  const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
+  return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };
+}
+
+const NOTHING = new Uint8Array(0);
+
+function failed(failure: UpstreamFailure, usage: Ending["usage"] = null): WholeAnswer {
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: NOTHING };
 }

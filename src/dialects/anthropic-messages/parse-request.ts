@@ -3,19 +3,17 @@ import type { GenerateRequest, OutputFormat } from "../../canon/generate/generat
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders, ReasoningEffort } from "../../canon/request.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
-import { fieldsOf } from "./fields.ts";
+import { fieldsOf, readVersion, removedMember, type Version, VERSIONS } from "./fields.ts";
 import { isPlainMark } from "./read-blocks.ts";
 import { readConversation } from "./read-messages.ts";
-import { readReasoning } from "./read-reasoning.ts";
+import { readReasoning, budgetUnder } from "./reasoning.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
-import { readVersion, removedMember, type Version, VERSIONS } from "./version.ts";
-import { refusedMember } from "./refusals.ts";
+import { refusedMember } from "./block-facts.ts";
 import type { Translation } from "../dialect.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
-import { budgetUnder } from "./thinking-budget.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
-import { textOf } from "../json.ts";
+import { textOf, numberOrNull } from "../json.ts";
 
 /** What limits and balancing read of a request. */
 export const MESSAGES_BODY: BodyReader = {
@@ -41,7 +39,7 @@ export function parseMessagesRequest(
   return inferenceRequest(reading, {
     operation,
     stream,
-    maxOutputTokens: typeof limit === "number" ? limit : null,
+    maxOutputTokens: numberOrNull(limit),
     effort,
     dimensions: null,
     bytes,
@@ -90,10 +88,10 @@ function readMessagesBody(
     toolChoice,
     parallelToolCalls,
     format,
-    maxOutputTokens: counts ? null : numberOf(limit),
-    temperature: counts ? null : numberOf(body["temperature"]),
-    topP: counts ? null : numberOf(body["top_p"]),
-    topK: counts ? null : numberOf(body["top_k"]),
+    maxOutputTokens: counts ? null : numberOrNull(limit),
+    temperature: counts ? null : numberOrNull(body["temperature"]),
+    topP: counts ? null : numberOrNull(body["top_p"]),
+    topK: counts ? null : numberOrNull(body["top_k"]),
     frequencyPenalty: null,
     presencePenalty: null,
     logitBias: null,
@@ -181,10 +179,6 @@ function noteCombinations(
   if (schema === undefined) return;
   if (forced || reasons) reading.use("constrained_schema", schema);
   if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", schema);
-}
-
-function numberOf(value: JsonValue | undefined): number | null {
-  return typeof value === "number" ? value : null;
 }
 
 /** A body of either operation in canon. Members that only the protocol itself has do not get here: `parse` has required an endpoint of its own. */

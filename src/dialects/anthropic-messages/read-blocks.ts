@@ -1,4 +1,4 @@
-import { textOf } from "../json.ts";
+import { textOf, flagOrNull, textOrNull } from "../json.ts";
 import { invalidRequest } from "../../canon/error.ts";
 import type {
   CacheMark,
@@ -12,10 +12,9 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import type { RequestReading } from "../fields.ts";
-import { isSummary, readSigned, redactedSignature } from "./signed-reasoning.ts";
-import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";
-import { storedFile } from "./refusals.ts";
-import { goneUnder, type Version } from "./version.ts";
+import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
+import { blockFacts, blocksOf, serverToolNeeds, type BlockContext, storedFile } from "./block-facts.ts";
+import { goneUnder, type Version } from "./fields.ts";
 
 /** A block that canon can hold where it stands. */
 type Block =
@@ -171,7 +170,7 @@ function readResult(block: JsonObject, path: string, reading: RequestReading, ve
       typeof content === "string"
         ? [plainText(content)]
         : readBlocks(content, "tool_result", `${path}.content`, reading, version).filter(isInput),
-    isError: typeof isError === "boolean" ? isError : null,
+    isError: flagOrNull(isError),
     cache: cacheMark(block),
   };
 }
@@ -194,7 +193,7 @@ function readDocument(block: JsonObject, path: string, reading: RequestReading):
     kind: "file",
     source:
       url === null ? { kind: "base64", mediaType: mediaType ?? "text/plain", data: base64 } : { kind: "url", url },
-    name: typeof title === "string" ? title : null,
+    name: textOrNull(title),
     cache: cacheMark(block),
   };
 }
@@ -224,8 +223,8 @@ function readSource(
   noteNested(source["content"], `${path}.content`, reading);
   return {
     type,
-    url: typeof url === "string" ? url : null,
-    mediaType: typeof mediaType === "string" ? mediaType : null,
+    url: textOrNull(url),
+    mediaType: textOrNull(mediaType),
     data: textOf(data),
   };
 }

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { RequestReading } from "../fields.ts";
 import { blockFacts } from "./block-facts.ts";
 import { isInput, isSaid, isText, plainText, readBlocks } from "./read-blocks.ts";
-import type { Version } from "./version.ts";
+import type { Version } from "./fields.ts";
 import { textOf } from "../json.ts";
 
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);

@@ -6,7 +6,7 @@ import { type RequestReading, saysNothing, shownName } from "../fields.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
-import { textOf } from "../json.ts";
+import { textOf, flagOrNull, textOrNull } from "../json.ts";
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -54,10 +54,10 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
   // Only how the arguments are cut into pieces depends on it.
   if (!isDefault("eager_input_streaming", tool["eager_input_streaming"])) reading.dropped.add("hint_dropped");
   return {
-    name: typeof name === "string" ? name : "",
-    description: typeof description === "string" ? description : null,
+    name: textOf(name),
+    description: textOrNull(description),
     parameters: isJsonObject(parameters) ? parameters : null,
-    strict: typeof strict === "boolean" ? strict : null,
+    strict: flagOrNull(strict),
     cache: cacheMark(tool),
   };
 }
@@ -104,7 +104,7 @@ export function readToolChoice(
   if (type === "any") reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
   else if (type === "tool") reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
   else if (type !== "auto" && type !== "none") reading.use("native_messages", "tool_choice.type");
-  const toolChoice = toolChoiceOf(type, typeof name === "string" ? name : "");
+  const toolChoice = toolChoiceOf(type, textOf(name));
   return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };
 }
 

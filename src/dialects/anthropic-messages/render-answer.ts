@@ -4,7 +4,7 @@ import { tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../json.ts";
-import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./signed-reasoning.ts";
+import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./reasoning.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { formatSseEvent } from "../sse.ts";
-import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./signed-reasoning.ts";
+import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./reasoning.ts";
 import { emptyMessage, stopOf, formatUsage, hasUnknownCounts } from "./render-answer.ts";
 
 /**

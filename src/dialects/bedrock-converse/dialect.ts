@@ -2,8 +2,7 @@ import type { Dialect } from "../dialect-facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { readConverseError } from "./read-error.ts";
 import { formatConverse } from "./format.ts";
-import { parseConverseAnswer } from "./parse-answer.ts";
-import { parseConverseStream } from "./parse-stream.ts";
+import { parseConverseAnswer, parseConverseStream } from "./parse-answer.ts";
 
 /** Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is translated. */
 export const converseUpstream: Upstream & { readonly streamType: string } = {

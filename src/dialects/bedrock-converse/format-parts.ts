@@ -1,7 +1,16 @@
-import type { AudioPart, CacheMark, FilePart, ImagePart, InputPart, TextPart } from "../../canon/generate/message.ts";
+import type {
+  AudioPart,
+  CacheMark,
+  FilePart,
+  ImagePart,
+  InputPart,
+  TextPart,
+  Tool,
+} from "../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 
 /** The body of a request while it is made, what could not be said in it, and why it cannot be sent at all. */
 export class Draft {
@@ -185,4 +194,13 @@ function plain(name: string): string {
     .replaceAll(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
     .replaceAll(/^[\s-]+|[\s-]+$/g, "");
   return taken === "" ? UNNAMED : taken;
+}
+
+/**
+ * The tools that the model may call. The protocol has no choice `none`: it is said by offering nothing, and only the allowed ones are
+ * offered where only some are.
+ */
+export function offeredTools({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
+  if (toolChoice?.mode === "none") return [];
+  return toolChoice?.mode === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
 }

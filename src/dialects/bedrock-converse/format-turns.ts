@@ -1,6 +1,6 @@
 import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { redactedData } from "../anthropic-messages/signed-reasoning.ts";
+import { redactedData } from "../anthropic-messages/reasoning.ts";
 import { parseExactJsonText } from "../json.ts";
 import { CallIds } from "../translate-request.ts";
 import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";

@@ -1,13 +1,13 @@
-import { textOf, readCount } from "../json.ts";
+import { textOf, readCount, textOrNull } from "../json.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { Citation, FinishReason } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { redactedSignature } from "../anthropic-messages/signed-reasoning.ts";
+import { redactedSignature } from "../anthropic-messages/reasoning.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { offeredTools } from "./offered-tools.ts";
+import { offeredTools } from "./format-parts.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 type Kind = "text" | "reasoning" | "tool";
@@ -167,9 +167,7 @@ export class MessageReader extends AnswerEvents {
 function readCitation({ title, location }: JsonObject): Citation | null {
   const web = isJsonObject(location) ? location["web"] : undefined;
   const url = isJsonObject(web) ? web["url"] : undefined;
-  return typeof url === "string"
-    ? { url, title: typeof title === "string" ? title : null, start: null, end: null }
-    : null;
+  return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
 }
 
 /** The protocol's reasons for a complete answer. A guardrail that stepped in is a filter, never a normal end. */

@@ -1,7 +1,8 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json.ts";
+import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
+import { parseAnswerBytes, memberIn } from "../json.ts";
 import { answerFailure, kindOfStatus } from "../answer-failure.ts";
+import type { Target } from "../dialect.ts";
 
 /**
  * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a union (`throttlingException`), in the body
@@ -49,4 +50,16 @@ function codeOf(type: JsonValue | undefined, body: JsonValue | undefined): strin
   if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
   if (typeof type !== "string") return null;
   return CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null;
+}
+
+/** Where Bedrock's InvokeModel calls a model, after the host of its runtime. */
+export function invokePath({ endpoint }: Target): string {
+  return `/model/${encodeURIComponent(endpoint.upstreamModel)}/invoke`;
+}
+
+/** What an answer without results says has gone wrong: an error has a message. `null` where it says nothing of the kind. */
+export function bedrockErrorIn(answer: JsonObject): UpstreamFailure | null {
+  if (typeof memberIn(answer, "message") !== "string") return null;
+  const type = memberIn(answer, "__type");
+  return readException(typeof type === "string" ? type : undefined, answer);
 }

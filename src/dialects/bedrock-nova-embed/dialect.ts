@@ -3,13 +3,11 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
-import { readConverseError } from "../bedrock-converse/read-error.ts";
+import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { listIn, memberIn } from "../json.ts";
-import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
-import { onlyText } from "../unary/embed-inputs.ts";
+import { readInOrder, type FoundVectors, onlyText } from "../unary/embed-checks.ts";
 
 /** Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a header, which answers do not show us. */
 export const dialect: Dialect = {

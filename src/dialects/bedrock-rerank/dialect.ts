@@ -4,11 +4,10 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
-import { readConverseError } from "../bedrock-converse/read-error.ts";
+import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
 import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */

@@ -1,13 +1,11 @@
 import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { EmbedRequest } from "../../canon/unary/embed.ts";
-import { readConverseError } from "../bedrock-converse/read-error.ts";
+import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../json.ts";
-import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
-import { readInOrder } from "../unary/embed-checks.ts";
-import { onlyText, formatPurpose } from "../unary/embed-inputs.ts";
+import { readInOrder, onlyText, formatPurpose } from "../unary/embed-checks.ts";
 
 /** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
 export const dialect: Dialect = {

@@ -5,11 +5,10 @@ import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
-import { invokePath } from "../bedrock-converse/invoke-model.ts";
+import { invokePath } from "../bedrock-converse/read-error.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
-import { textsOf } from "../unary/embed-inputs.ts";
+import { readInOrder, type FoundVectors, textsOf } from "../unary/embed-checks.ts";
 
 /** Where Cohere itself answers, after its base URL. */
 const PATH = "/v2/embed";

@@ -2,8 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
 import { answerFailure, kindOfStatus } from "../answer-failure.ts";
-import { readConverseError } from "../bedrock-converse/read-error.ts";
-import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
+import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
 
 /**
  * Beginnings of messages that stand for a machine code; the protocol's errors have nothing but a message. Coding agents make room in the

@@ -6,7 +6,7 @@ import type { UnknownFields } from "../../canon/table.ts";
 import type { RerankRequest } from "../../canon/unary/rerank.ts";
 import { Members, TranslationRecord } from "../members.ts";
 import { takeExtras } from "../unary/extras.ts";
-import type { ReadRequest } from "../unary/single-part.ts";
+import type { ReadRequest } from "../unary/surface.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../fields.ts";
 import { memberIn } from "../json.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";

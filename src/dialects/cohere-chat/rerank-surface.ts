@@ -3,8 +3,14 @@ import type { InferenceRequest } from "../../canon/request.ts";
 import type { RankedDocument, RerankResult } from "../../canon/unary/rerank.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { refusingUnknown } from "../fields.ts";
-import { singlePartTask } from "../unary/single-part.ts";
-import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../unary/surface.ts";
+import {
+  singlePartTask,
+  type PartEnd,
+  type UnaryAnswer,
+  type UnaryOptions,
+  type UnarySurface,
+  type UnaryTask,
+} from "../unary/surface.ts";
 import { type AnswerForm, parseRerankRequest, readRerankRequest, RERANK_FIELDS } from "./read-rerank-request.ts";
 import { RERANK_EXAMPLES, RERANK_SCHEMA, RERANKING } from "./rerank-schema.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";

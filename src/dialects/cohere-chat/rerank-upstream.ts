@@ -6,7 +6,7 @@ import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes, countIn, textIn } from "../json.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { invokePath } from "../bedrock-converse/invoke-model.ts";
+import { invokePath } from "../bedrock-converse/read-error.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import {
   documentLimitRefusal,

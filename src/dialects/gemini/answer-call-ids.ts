@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Citation } from "../../canon/generate/event.ts";
+import { textOrNull } from "../json.ts";
 
 /** Ids of answers that may stand in an id of ours; with it the id has 40 characters at most, which is all that some clients' stores take. */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
@@ -50,9 +51,7 @@ export function readCitations({ citationMetadata, groundingMetadata }: JsonObjec
   const listed = citationMetadata["citationSources"] ?? citationMetadata["citations"];
   const sources = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
   const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
-    typeof uri === "string" && uri !== ""
-      ? [{ url: uri, title: typeof title === "string" ? title : null, start: null, end: null }]
-      : [],
+    typeof uri === "string" && uri !== "" ? [{ url: uri, title: textOrNull(title), start: null, end: null }] : [],
   );
   return { citations, complete: !isGrounded && citations.length === sources.length };
 }

@@ -2,13 +2,13 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
-import { wholeInput, readCount } from "../json.ts";
+import { wholeInput, readCount, textOf, textOrNull } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { readErrorFrame } from "./read-error.ts";
-import { markSignature, type SignedPart } from "./signed-parts.ts";
+import { markSignature, type SignedPart } from "./format-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
 
 /** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
@@ -54,7 +54,7 @@ export class AnswerReader extends AnswerEvents {
   #begin(model: JsonValue | undefined): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.emit({ type: "start", model: typeof model === "string" ? model : null });
+    this.emit({ type: "start", model: textOrNull(model) });
   }
 
   /** Counts are those of the whole answer so far, in every piece; only those that say something new are reported. */
@@ -90,14 +90,14 @@ export class AnswerReader extends AnswerEvents {
       return false;
     }
     const { text, functionCall, thoughtSignature } = part;
-    const signature = typeof thoughtSignature === "string" ? thoughtSignature : "";
+    const signature = textOf(thoughtSignature);
     if (part["thought"] === true) {
-      this.#think(typeof text === "string" ? text : "", signature);
+      this.#think(textOf(text), signature);
     } else if (isJsonObject(functionCall)) {
       this.#sign("call", signature);
       this.#call(functionCall, answerId);
     } else if (typeof text === "string" || isEmptyPart(part)) {
-      return this.#say(typeof text === "string" ? text : "", signature, logprobs);
+      return this.#say(textOf(text), signature, logprobs);
     } else {
       // Images, code and calls of the provider's own tools: no caller of another protocol can have requested them.
       this.fail(answerFailure("malformed", "unexpected_output_item"));
@@ -233,7 +233,7 @@ function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
 /** Left out on the wire where it is zero: the token was certain. */
 function readToken({ token, logProbability }: JsonObject): { readonly token: string; readonly logprob: number } {
   return {
-    token: typeof token === "string" ? token : "",
+    token: textOf(token),
     logprob: typeof logProbability === "number" ? logProbability : 0,
   };
 }

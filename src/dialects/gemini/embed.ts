@@ -3,14 +3,12 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { resourceName } from "./paths.ts";
-import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
+import { resourceName, errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
-import { textsOf } from "../unary/embed-inputs.ts";
+import { readInOrder, type FoundVectors, textsOf } from "../unary/embed-checks.ts";
 
 /**
  * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict` of Vertex AI (flag `predict_embeddings`), and its

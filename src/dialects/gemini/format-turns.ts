@@ -10,9 +10,17 @@ import type {
   ToolCallPart,
 } from "../../canon/generate/message.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { type Draft, formatInput, formatResults, formatText, OpenCalls, dropMark } from "./format-parts.ts";
+import {
+  type Draft,
+  formatInput,
+  formatResults,
+  formatText,
+  OpenCalls,
+  dropMark,
+  readMarked,
+  UNSIGNED_CALL,
+} from "./format-parts.ts";
 import { parseExactJsonText } from "../json.ts";
-import { readMarked, UNSIGNED_CALL } from "./signed-parts.ts";
 
 /** Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call. */
 export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Draft): ServiceError | null {

@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { methodPath, resourceName } from "./paths.ts";
+import { methodPath, resourceName } from "./read-error.ts";
 import { type Draft, dropMark } from "./format-parts.ts";
 import { formatTurns } from "./format-turns.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";

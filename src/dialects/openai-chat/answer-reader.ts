@@ -7,9 +7,7 @@ import type { Target } from "../dialect.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { CitationPositions, readCitations } from "./read-citations.ts";
-import { ReasoningReader } from "./read-reasoning.ts";
-import { ToolFragments } from "./tool-fragments.ts";
+import { CitationPositions, readCitations, ToolFragments, ReasoningReader } from "./answer-parts.ts";
 
 /**
  * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose message is one delta that holds

@@ -6,6 +6,8 @@ import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import type { RequestReading } from "../fields.ts";
+import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
+import { numberOrNull, textOrNull } from "../json.ts";
 
 /** The error in schemas of streams. */
 export const OPENAI_ERROR = { $ref: "#/components/schemas/Error" } as const;
@@ -126,22 +128,13 @@ export function decisionId(requestId: string): string {
   return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
 }
 
-/** `null` where the value is absent, or a number too large for a double. */
-export function numberOf(value: JsonValue | undefined): number | null {
-  return typeof value === "number" ? value : null;
-}
-
-export function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
-}
-
 /** 0 is what the protocols do without the member. */
 export function readPenalty(
   body: JsonObject,
   name: "frequency_penalty" | "presence_penalty",
   reading: RequestReading,
 ): number | null {
-  const penalty = numberOf(body[name]) ?? 0;
+  const penalty = numberOrNull(body[name]) ?? 0;
   if (penalty === 0) return null;
   reading.use("penalties", name);
   if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
@@ -168,9 +161,9 @@ export function readStop({ stop }: JsonObject, reading: RequestReading): readonl
 export function readHints(body: JsonObject, reading: RequestReading): Hints {
   if ((body["prompt_cache_options"] ?? null) !== null) reading.dropped.add("cache_hint_dropped");
   return {
-    serviceTier: textOf(body["service_tier"]),
-    promptCacheKey: textOf(body["prompt_cache_key"]),
-    promptCacheRetention: textOf(body["prompt_cache_retention"]),
+    serviceTier: textOrNull(body["service_tier"]),
+    promptCacheKey: textOrNull(body["prompt_cache_key"]),
+    promptCacheRetention: textOrNull(body["prompt_cache_retention"]),
   };
 }
 
@@ -247,4 +240,28 @@ export function codePoints(text: string): number {
     if (unit >= 0xd800 && unit <= 0xdbff) points -= 1;
   }
   return points;
+}
+
+/**
+ * Azure's addresses around the protocol's own: the deployment before the path, where the provider's flag says so, and the version of the
+ * interface in the query, where its row has one. Framing, members and errors are the protocol's.
+ *
+ * @returns `null` where the provider needs neither.
+ */
+export function deploymentHost(readError: Upstream["readError"]): NonNullable<Upstream["host"]> {
+  return (request: OutgoingRequest, { endpoint, provider }: Target): HostedRequest | null => {
+    const deployed = provider.flags.includes("deployment_paths");
+    if (!deployed && provider.apiVersion === null) return null;
+    const prefix = deployed ? `/deployments/${encodeURIComponent(endpoint.upstreamModel)}` : "";
+    const query = provider.apiVersion === null ? "" : `?api-version=${encodeURIComponent(provider.apiVersion)}`;
+    return {
+      ...request,
+      path: `${prefix}${request.path}${query}`,
+      stripped: [],
+      streamType: "text/event-stream",
+      unwrapStream: (stream) => stream,
+      unwrapAnswer: (bytes) => bytes,
+      readError,
+    };
+  };
 }

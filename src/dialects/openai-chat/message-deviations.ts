@@ -3,6 +3,7 @@ import { readReasoningHistory } from "./reasoning.ts";
 import { type Changes, type EditableBody, leaveOut, MEMBER_REWRITTEN, rename, without } from "./body-members.ts";
 import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { readToolChoice } from "./read-tools.ts";
+import { textOf } from "../json.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
@@ -224,7 +225,7 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
 function nameOf(tool: JsonObject): string {
   const definition = tool["function"];
   const name = isJsonObject(definition) ? definition["name"] : null;
-  return typeof name === "string" ? name : "";
+  return textOf(name);
 }
 
 /** `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left stays, for the provider to refuse. */

@@ -1,16 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
-import {
-  numberOf,
-  readHints,
-  readIncludeUsage,
-  readLogitBias,
-  readPenalty,
-  readStop,
-  statefulMember,
-  textOf,
-} from "./family.ts";
+import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "./family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
@@ -19,6 +10,7 @@ import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { readMessages } from "./read-messages.ts";
 import { forcesTool, readTools } from "./read-tools.ts";
+import { flagOrNull, numberOrNull, textOrNull } from "../json.ts";
 
 /** What limits and balancing read of a request. */
 export const CHAT_BODY: BodyReader = {
@@ -75,10 +67,10 @@ const MAXIMUM_STOPS = 4;
  * or the route decides is added where the request is translated.
  */
 function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
-  const temperature = numberOf(body["temperature"]);
+  const temperature = numberOrNull(body["temperature"]);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const logitBias = readLogitBias(body, reading);
-  if ((numberOf(body["n"]) ?? 1) > 1) {
+  if ((numberOrNull(body["n"]) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
     reading.use("native_chat", "n");
   }
@@ -108,18 +100,18 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
     // Last, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
     temperature,
-    topP: numberOf(body["top_p"]),
+    topP: numberOrNull(body["top_p"]),
     topK: null,
     logitBias,
-    seed: numberOf(body["seed"]),
-    verbosity: textOf(body["verbosity"]),
+    seed: numberOrNull(body["seed"]),
+    verbosity: textOrNull(body["verbosity"]),
     stream: body["stream"] === true,
   };
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
 function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestReading): number | null {
-  const alternatives = numberOf(top_logprobs);
+  const alternatives = numberOrNull(top_logprobs);
   if (logprobs === true) return alternatives ?? 0;
   // Providers disagree on alternatives for probabilities that were not requested.
   if (alternatives !== null) reading.use("native_chat", "top_logprobs");
@@ -128,7 +120,7 @@ function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestRe
 
 /** The protocol has an old and a new member for the limit; only the protocol itself has both. */
 function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: RequestReading): number | null {
-  const [limit, older] = [numberOf(max_completion_tokens), numberOf(max_tokens)];
+  const [limit, older] = [numberOrNull(max_completion_tokens), numberOrNull(max_tokens)];
   // In messages a limit of 0 fills the cache and answers nothing, so it is not translated (docs/protocols.md#chat-completions).
   if (limit === 0) reading.use("native_chat", "max_completion_tokens");
   if (older === 0 || (older !== null && limit !== null)) reading.use("native_chat", "max_tokens");
@@ -138,7 +130,7 @@ function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: R
 /** Other members are vendors' own: what they need must be approved, and they are never translated. */
 function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
   const { thinking, reasoning } = body;
-  const effort = textOf(body["reasoning_effort"]);
+  const effort = textOrNull(body["reasoning_effort"]);
   const known = effortOf(effort);
   if (effort !== null) {
     if (effort !== "none") reading.need("reasoning", "reasoning_effort");
@@ -187,10 +179,10 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
     if (reading.unknownIn(definition, SCHEMA_MEMBERS) === null && isJsonObject(schema)) {
       return {
         kind: "json_schema",
-        name: textOf(name),
-        description: textOf(description),
+        name: textOrNull(name),
+        description: textOrNull(description),
         schema,
-        strict: typeof strict === "boolean" ? strict : null,
+        strict: flagOrNull(strict),
       };
     }
   }

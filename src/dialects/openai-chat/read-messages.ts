@@ -14,9 +14,10 @@ import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBE
 import type { RequestReading } from "../fields.ts";
 import { isPieceName, noteSignatures, noteReasoningHistory, readReasoningHistory } from "./reasoning.ts";
 import type { Capability } from "../../canon/capability.ts";
-import { partType, storedFile, textOf } from "./family.ts";
+import { partType, storedFile } from "./family.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
 import { readCalls } from "./read-tools.ts";
+import { textOrNull } from "../json.ts";
 
 /** The messages as turns; tool messages that follow each other are one turn's results. */
 export function readMessages({ messages }: JsonObject, reading: RequestReading): readonly Turn[] {
@@ -67,7 +68,7 @@ const isNothing = (_part: ContentPart): _part is never => false;
 /** `null` for the legacy role `function`, which only this protocol has. */
 function readTurn(message: JsonObject, path: string, reading: RequestReading): Turn | null {
   const { name } = message;
-  const role = textOf(message["role"]) ?? "";
+  const role = textOrNull(message["role"]) ?? "";
   switch (role) {
     case "system":
     case "developer":
@@ -76,10 +77,10 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
       return { role: "system", authority: role, content: readContent(message, isText, path, reading) };
     case "user":
       noteMembers(message, MESSAGE_MEMBERS.user, path, reading);
-      return { role, name: textOf(name), content: readContent(message, isInput, path, reading) };
+      return { role, name: textOrNull(name), content: readContent(message, isInput, path, reading) };
     case "assistant":
       noteMembers(message, MESSAGE_MEMBERS.assistant, path, reading);
-      return { role, name: textOf(name), content: readAssistant(message, path, reading) };
+      return { role, name: textOrNull(name), content: readAssistant(message, path, reading) };
     default:
       reading.use("native_chat", path);
       noteMembers(message, null, path, reading);
@@ -95,7 +96,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   if (typeof callId !== "string") reading.use("native_chat", `${path}.tool_call_id`);
   if (typeof name === "string") reading.dropped.add("participant_name_dropped");
   const content = readContent(message, isText, path, reading);
-  return { callId: textOf(callId) ?? "", content, isError: null, cache: null };
+  return { callId: textOrNull(callId) ?? "", content, isError: null, cache: null };
 }
 
 /** Unknown members, and what those for calls, sound and signatures require, which a message of any role may have. */
@@ -249,6 +250,6 @@ function readFile(file: JsonValue | undefined, path: string, reading: RequestRea
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;
   if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file.file_data`);
-  const name = typeof filename === "string" ? filename : null;
+  const name = textOrNull(filename);
   return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
 }

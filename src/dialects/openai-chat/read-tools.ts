@@ -5,8 +5,7 @@ import type { Tool, ToolChoice, ToolCallPart } from "../../canon/generate/messag
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { FUNCTION_MEMBERS, TOOL_MEMBERS, CALLED_FUNCTION_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
-import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText } from "../json.ts";
-import { textOf } from "./family.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, flagOrNull, textOf, textOrNull } from "../json.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
@@ -40,7 +39,7 @@ export function readTools(
   return {
     tools: read,
     toolChoice: readChoice(body, read, reading),
-    parallelToolCalls: typeof parallel === "boolean" ? parallel : null,
+    parallelToolCalls: flagOrNull(parallel),
   };
 }
 
@@ -64,10 +63,10 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   if (isJsonObject(tool)) reading.useUnknown(tool, TOOL_MEMBERS, path, "native_chat");
   reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat");
   return {
-    name: typeof name === "string" ? name : "",
-    description: typeof description === "string" ? description : null,
+    name: textOf(name),
+    description: textOrNull(description),
     parameters: isJsonObject(parameters) ? parameters : null,
-    strict: typeof strict === "boolean" ? strict : null,
+    strict: flagOrNull(strict),
     cache: null,
   };
 }
@@ -138,7 +137,7 @@ const NAME_MEMBER: ReadonlySet<string> = new Set(["name"]);
 function functionName(tool: JsonObject): string | null {
   const definition = tool["function"];
   if (!isJsonObject(definition) || hasUnknownMember(definition, NAME_MEMBER)) return null;
-  return typeof definition["name"] === "string" ? definition["name"] : null;
+  return textOrNull(definition["name"]);
 }
 
 /** Whether the model has to call some tool. */
@@ -171,9 +170,9 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
   return {
     kind: "tool_call",
-    id: textOf(id) ?? "",
-    name: textOf(called["name"]) ?? "",
-    arguments: readArguments(textOf(called["arguments"]) ?? "", `${path}.function.arguments`, reading),
+    id: textOrNull(id) ?? "",
+    name: textOrNull(called["name"]) ?? "",
+    arguments: readArguments(textOrNull(called["arguments"]) ?? "", `${path}.function.arguments`, reading),
     cache: null,
   };
 }

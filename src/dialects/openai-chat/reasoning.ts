@@ -1,8 +1,9 @@
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RequestReading } from "../fields.ts";
-import { UNSIGNED_CALL } from "../gemini/signed-parts.ts";
+import { UNSIGNED_CALL } from "../gemini/format-parts.ts";
 import type { ReasoningPart } from "../../canon/generate/message.ts";
+import { textOf } from "../json.ts";
 
 /**
  * Where providers of this protocol put signatures into messages: into `reasoning_details` (`signature` of texts, `data` of encrypted
@@ -258,7 +259,7 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
     const text = kind === "reasoning.summary" ? detail["summary"] : detail["text"];
     parts.push({
       kind: "reasoning",
-      text: typeof text === "string" ? text : "",
+      text: textOf(text),
       summary: kind === "reasoning.summary",
       ...signed,
     });

@@ -5,7 +5,7 @@ import { isJsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes, countIn, textIn } from "../json.ts";
-import { deploymentHost } from "./deployment-paths.ts";
+import { deploymentHost } from "./family.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
 import { faultyAnswer } from "../answer-failure.ts";
 import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";

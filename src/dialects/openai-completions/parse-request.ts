@@ -4,17 +4,11 @@ import type { RequestReader, Translation } from "../dialect.ts";
 import { type FieldRegistry, shownName, inferenceRequest, RequestReading } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { CHAT_STATEFUL } from "../openai-chat/parse-request.ts";
-import {
-  numberOf,
-  readIncludeUsage,
-  readLogitBias,
-  readPenalty,
-  readStop,
-  statefulMember,
-} from "../openai-chat/family.ts";
+import { readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "../openai-chat/family.ts";
 import { canonicalRequest, type CanonReader, untranslatable } from "../translate-request.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
+import { numberOrNull, textOrNull } from "../json.ts";
 
 /** Every known top-level member of a legacy completions request (docs/protocols.md#classes-of-request-members). */
 export const COMPLETIONS_FIELDS: FieldRegistry = {
@@ -93,7 +87,7 @@ const READER: CanonReader = {
 /** How many answers a body requests: one for each prompt and each of `n`. */
 export function requestedChoices({ prompt, n }: JsonObject): number {
   const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
-  return prompts * (numberOf(n) ?? 1);
+  return prompts * (numberOrNull(n) ?? 1);
 }
 
 /** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
@@ -103,15 +97,15 @@ function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<Ge
   const text = onlyPrompt(body["prompt"]) ?? "";
   // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several texts at once.
   if (text === "") reading.use("native_completions", "prompt");
-  const maxOutputTokens = numberOf(body["max_tokens"]);
+  const maxOutputTokens = numberOrNull(body["max_tokens"]);
   // A limit of zero reads the prompt's own probabilities.
   if (maxOutputTokens === 0) reading.use("native_completions", "max_tokens");
   for (const name of ["n", "best_of"]) {
-    if ((numberOf(body[name]) ?? 1) <= 1) continue;
+    if ((numberOrNull(body[name]) ?? 1) <= 1) continue;
     reading.need("multiple_choices", name);
     reading.use("native_completions", name);
   }
-  const temperature = numberOf(body["temperature"]);
+  const temperature = numberOrNull(body["temperature"]);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const stop = readStop(body, reading);
   if (stop.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop");
@@ -124,12 +118,12 @@ function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<Ge
     format: null,
     maxOutputTokens,
     temperature,
-    topP: numberOf(body["top_p"]),
+    topP: numberOrNull(body["top_p"]),
     topK: null,
     frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
     presencePenalty: readPenalty(body, "presence_penalty", reading),
     logitBias: readLogitBias(body, reading),
-    seed: numberOf(body["seed"]),
+    seed: numberOrNull(body["seed"]),
     stop,
     logprobs: null,
     reasoning: null,
@@ -141,5 +135,5 @@ function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<Ge
 /** The one text that a body wants continued; `null` where it has several, or tokens. A list of one text is a text. */
 function onlyPrompt(prompt: JsonValue | undefined): string | null {
   const value: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
-  return typeof value === "string" ? value : null;
+  return textOrNull(value);
 }

@@ -1,8 +1,7 @@
 import type { Dialect } from "../dialect-facts.ts";
-import { deploymentHost } from "../openai-chat/deployment-paths.ts";
+import { deploymentHost, OPENAI_FAMILY } from "../openai-chat/family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refusingUnknown } from "../fields.ts";
-import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { RESPONSES_FIELDS } from "./fields.ts";
 import { editResponsesRequest } from "./edit-request.ts";
@@ -11,8 +10,7 @@ import { renderResponsesAnswer } from "./render-answer.ts";
 import { renderResponsesStream } from "./render-stream.ts";
 import { parseResponsesRequest, responsesToCanon } from "./parse-request.ts";
 import { formatResponsesRequest } from "./format.ts";
-import { parseResponsesAnswer, parseTokenCount } from "./parse-answer.ts";
-import { parseResponsesStream } from "./parse-stream.ts";
+import { parseResponsesAnswer, parseTokenCount, parseResponsesStream } from "./parse-answer.ts";
 import { RESPONSE, RESPONSE_STREAM, RESPONSES_EXAMPLES } from "./contract.ts";
 import { RESPONSES_SCHEMA } from "./schema.ts";
 

@@ -2,7 +2,8 @@ import type { Citation, TokenLogprob } from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
-import type { Said } from "./terminal.ts";
+import type { Said } from "./ending.ts";
+import { textOf } from "../json.ts";
 
 /** What has been reported of one output item. */
 interface Reported {
@@ -107,7 +108,7 @@ export class ItemEmitter implements Said {
     if (reported.done) return;
     reported.done = true;
     if (typeof item["id"] === "string") this.#ids.add(item["id"]);
-    switch (typeof item["type"] === "string" ? item["type"] : "") {
+    switch (textOf(item["type"])) {
       case "message":
         return this.#message(index, item, reported);
       case "reasoning":

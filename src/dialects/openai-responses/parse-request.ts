@@ -2,7 +2,7 @@ import { invalidRequest } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
-import { numberOf, readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
+import { readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import {
@@ -19,6 +19,7 @@ import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../cano
 import { requestedFormat } from "./response-format.ts";
 import { readConversation } from "./read-input.ts";
 import { forcesTool, readTools } from "./read-tools.ts";
+import { flagOrNull, numberOrNull, textOrNull } from "../json.ts";
 
 /** What limits and balancing read of a request. */
 export const RESPONSES_BODY: BodyReader = {
@@ -91,7 +92,7 @@ interface ResponsesBody {
 function readResponsesBody(body: JsonObject, reading: RequestReading): ResponsesBody {
   reading.noteFields(body, RESPONSES_FIELDS);
   noteOptions(body, reading);
-  const temperature = numberOf(body["temperature"]);
+  const temperature = numberOrNull(body["temperature"]);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
   const presencePenalty = readPenalty(body, "presence_penalty", reading);
@@ -107,9 +108,9 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
     parallelToolCalls,
     // Late, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
-    maxOutputTokens: numberOf(body["max_output_tokens"]),
+    maxOutputTokens: numberOrNull(body["max_output_tokens"]),
     temperature,
-    topP: numberOf(body["top_p"]),
+    topP: numberOrNull(body["top_p"]),
     topK: null,
     frequencyPenalty,
     presencePenalty,
@@ -134,7 +135,7 @@ function noteOptions(body: JsonObject, reading: RequestReading): void {
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
 function readLogprobs({ top_logprobs, include }: JsonObject, reading: RequestReading): number | null {
-  const alternatives = numberOf(top_logprobs) ?? 0;
+  const alternatives = numberOrNull(top_logprobs) ?? 0;
   let path = alternatives > 0 ? "top_logprobs" : null;
   for (const [index, value] of (Array.isArray(include) ? include : []).entries()) {
     if (value === OUTPUT_LOGPROBS) path ??= `include[${index}]`;
@@ -209,10 +210,10 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   }
   return {
     kind: type,
-    name: typeof name === "string" ? name : null,
-    description: typeof description === "string" ? description : null,
+    name: textOrNull(name),
+    description: textOrNull(description),
     schema,
-    strict: typeof strict === "boolean" ? strict : null,
+    strict: flagOrNull(strict),
   };
 }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { Said } from "./terminal.ts";
+import type { Said } from "./ending.ts";
 
 interface PartialItem {
   item: JsonObject;

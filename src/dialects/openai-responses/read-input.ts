@@ -3,14 +3,22 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJsonText } from "../json.ts";
+import { parseJsonText, textOf } from "../json.ts";
 import { isNamed, stateful } from "../openai-chat/family.ts";
 import type { RequestReading } from "../fields.ts";
 import { NATIVE_FAMILY } from "./fields.ts";
 import { readSealedReasoning } from "./sealed-reasoning.ts";
-import { isInput, isResult, isSaid, isTextPart, readContent, requireText, textPart } from "./read-parts.ts";
+import {
+  isInput,
+  isResult,
+  isSaid,
+  isTextPart,
+  readContent,
+  requireText,
+  textPart,
+  TurnBuilder,
+} from "./read-parts.ts";
 import { readToolList } from "./read-tools.ts";
-import { TurnBuilder } from "./turn-builder.ts";
 
 /** Members of the items that canon can say. */
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "role", "phase", "content"]);
@@ -203,7 +211,7 @@ function areTexts(
 /** Texts of several parts, a paragraph each. */
 function joinedTexts(parts: JsonValue | undefined): string {
   if (!Array.isArray(parts)) return "";
-  return parts.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("\n\n");
+  return parts.map((part) => isJsonObject(part) && textOf(part["text"])).join("\n\n");
 }
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
@@ -228,7 +236,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   // The protocol's newest form names the function instead of the call.
   if (typeof callId !== "string") reading.use("native_responses", path);
   return {
-    callId: typeof callId === "string" ? callId : "",
+    callId: textOf(callId),
     content: readContent(output, "tool_result", isResult, `${path}.output`, reading),
     isError: null,
     cache: null,

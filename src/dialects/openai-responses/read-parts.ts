@@ -7,11 +7,15 @@ import type {
   InputPart,
   RefusalPart,
   TextPart,
+  AssistantPart,
+  ToolResult,
+  Turn,
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { partType, storedFile } from "../openai-chat/family.ts";
 import type { RequestReading } from "../fields.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
+import { textOrNull } from "../json.ts";
 
 /** A content part that canon can hold, in whatever turn. */
 type ContentPart = InputPart | RefusalPart;
@@ -150,7 +154,7 @@ function readFile(part: JsonObject, context: PartContext, path: string, reading:
   reading.need("file_input", path);
   noteFileContext(context, path, reading);
   if (detail !== null && detail !== "auto") reading.use("native_responses", `${path}.detail`);
-  const rest = { name: typeof filename === "string" ? filename : null, cache: cacheMark(part) };
+  const rest = { name: textOrNull(filename), cache: cacheMark(part) };
   // A file in two members: which of them counts is for the provider to decide.
   if (typeof url === "string" && typeof data === "string") reading.use("native_responses", path);
   const member = typeof url === "string" ? "file_url" : "file_data";
@@ -193,4 +197,43 @@ function textFault(value: JsonValue | undefined, path: string): ServiceError {
   return value === undefined || value === null
     ? invalidRequest("missing_field", `${path} is required`, path)
     : invalidRequest("invalid_type", `${path} must be a string`, path);
+}
+
+/** Joins what belongs to one turn. */
+export class TurnBuilder {
+  readonly #turns: Turn[];
+  #said: AssistantPart[] = [];
+  #results: ToolResult[] = [];
+
+  constructor(turns: Turn[]) {
+    this.#turns = turns;
+  }
+
+  turn(turn: Turn): void {
+    this.end();
+    this.#turns.push(turn);
+  }
+
+  message(parts: readonly AssistantPart[]): void {
+    const last = this.#said.at(-1)?.kind;
+    if (last === "text" || last === "refusal") this.end();
+    this.said(parts);
+  }
+
+  said(parts: readonly AssistantPart[]): void {
+    if (this.#results.length > 0) this.end();
+    for (const part of parts) this.#said.push(part);
+  }
+
+  result(result: ToolResult): void {
+    if (this.#said.length > 0) this.end();
+    this.#results.push(result);
+  }
+
+  end(): void {
+    if (this.#said.length > 0) this.#turns.push({ role: "assistant", name: null, content: this.#said });
+    if (this.#results.length > 0) this.#turns.push({ role: "tool", results: this.#results });
+    this.#said = [];
+    this.#results = [];
+  }
 }

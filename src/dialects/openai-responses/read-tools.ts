@@ -5,6 +5,7 @@ import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
+import { flagOrNull, textOf, textOrNull } from "../json.ts";
 
 /** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
 const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
@@ -76,10 +77,10 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
   reading.useUnknown(tool, isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS, path, "native_responses");
   return {
-    name: typeof name === "string" ? name : "",
-    description: typeof description === "string" ? description : null,
+    name: textOf(name),
+    description: textOrNull(description),
     parameters: isJsonObject(parameters) ? parameters : null,
-    strict: typeof strict === "boolean" ? strict : null,
+    strict: flagOrNull(strict),
     cache: null,
   };
 }

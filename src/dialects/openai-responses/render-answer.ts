@@ -2,8 +2,8 @@ import type { Answer, AnswerBlock } from "../../canon/generate/answer.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { printUsage } from "./usage.ts";
-import { conclusionOf } from "./conclusion.ts";
+import { printUsage } from "./ending.ts";
+import { conclusionOf, requestEcho } from "./resource.ts";
 import {
   callItem,
   ID_PREFIXES,
@@ -15,7 +15,6 @@ import {
   refusalPart,
   type ItemStatus,
 } from "./items.ts";
-import { requestEcho } from "./resource.ts";
 
 /** A whole answer as a response resource with every member that the protocol's clients demand. */
 export function renderResponsesAnswer(

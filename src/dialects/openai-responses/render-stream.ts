@@ -6,12 +6,17 @@ import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { formatSseEvent } from "../sse.ts";
-import { printUsage } from "./usage.ts";
-import { conclusionOf } from "./conclusion.ts";
-import { DONE, failureObject, printErrorEvent, printFailed } from "./render-failure.ts";
-import { printCitation, printLogprob, type ItemStatus } from "./items.ts";
-import { OpenItem, openPart, printOpenPart, type OpenPart } from "./open-item.ts";
-import { requestEcho } from "./resource.ts";
+import { printUsage } from "./ending.ts";
+import { conclusionOf, requestEcho, DONE, failureObject, printErrorEvent, printFailed } from "./resource.ts";
+import {
+  printCitation,
+  printLogprob,
+  type ItemStatus,
+  OpenItem,
+  openPart,
+  printOpenPart,
+  type OpenPart,
+} from "./items.ts";
 
 /**
  * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events): `response.created` first, items and parts opened before their deltas

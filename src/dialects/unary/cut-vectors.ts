@@ -3,7 +3,7 @@ import type { JsonValue } from "../../canon/json.ts";
 import type { Vector } from "../../canon/unary/vector.ts";
 import { parseJsonText } from "../json.ts";
 import type { AnswerFault } from "../answer-failure.ts";
-import { NumberArrays } from "./number-arrays.ts";
+import { NumberArrays } from "./scan-numbers.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,11 +1,12 @@
 import type { AnswerBytes } from "./answer-bytes.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { EmbedRequest, EmbedResult, EmbedPurpose } from "../../canon/unary/embed.ts";
 import type { Vector } from "../../canon/unary/vector.ts";
 import type { Target } from "../dialect.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-failure.ts";
 import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 
 /** An answer that is a JSON object, its vectors cut out. */
 interface ObjectAnswer {
@@ -97,4 +98,42 @@ export function orderedByIndex(list: readonly JsonValue[], count: number): Order
     cameInOrder &&= index === position;
   }
   return { items: items.filter((item) => item !== undefined), cameInOrder };
+}
+
+/** The inputs of a request at an endpoint that takes text only. */
+export function textsOf({ inputs }: EmbedRequest): readonly string[] | ServiceError {
+  const texts = inputs.filter((input) => typeof input === "string");
+  return texts.length === inputs.length
+    ? texts
+    : notSupported("input must be text: an endpoint that may get the request takes no tokens", "input");
+}
+
+/** The input of a request at an endpoint that embeds one text a call. */
+export function onlyText(request: EmbedRequest): string | ServiceError {
+  const texts = textsOf(request);
+  if ("code" in texts) return texts;
+  const [text] = texts;
+  return text !== undefined && texts.length === 1
+    ? text
+    : notSupported("input must be one text: an endpoint that may get the request embeds one a call", "input");
+}
+
+/**
+ * The protocol's value for the purpose of the vectors.
+ *
+ * @param values the purposes that the protocol has, and its values for them.
+ */
+export function formatPurpose(
+  purpose: EmbedPurpose,
+  values: Readonly<Partial<Record<EmbedPurpose, string>>>,
+): string | ServiceError {
+  const value = values[purpose];
+  if (value !== undefined) return value;
+  const known = Object.keys(values).join(" or ");
+  const rule = known === "" ? "must be left out" : `must be ${known}`;
+  return notSupported(`input_type ${rule}: an endpoint that may get the request supports no other`, "input_type");
+}
+
+function notSupported(message: string, param: string): ServiceError {
+  return invalidRequest("feature_not_supported", message, param);
 }

@@ -7,7 +7,7 @@ import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../json.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { vectorFromBase64 } from "../unary/encode-vectors.ts";
-import { formatPurpose, textsOf } from "../unary/embed-inputs.ts";
+import { formatPurpose, textsOf } from "../unary/embed-checks.ts";
 import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 
 /** Where Voyage answers, after its base URL. */

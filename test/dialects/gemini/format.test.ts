@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
-import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signed-parts.ts";
+import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-parts.ts";
 import { answered, assistant, call, format, hello, result, signed, targetWith, text, user } from "./target.ts";
 
 const tool = (name: string, strict: boolean | null = null): Tool => ({

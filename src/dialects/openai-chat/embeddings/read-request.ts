@@ -7,10 +7,11 @@ import { EMBED_PURPOSES, type EmbedInput, type EmbedRequest } from "../../../can
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
-import type { ReadRequest } from "../../unary/single-part.ts";
+import type { ReadRequest } from "../../unary/surface.ts";
 import { PURPOSE_ALIASES } from "./schema.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
+import { numberOrNull } from "../../json.ts";
 
 /** Every top-level member of an embeddings request that we know. */
 export const EMBEDDINGS_FIELDS: FieldRegistry = {
@@ -38,7 +39,7 @@ export const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, head
   }
   if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
-  const parsed = { ...UNSPECIFIED, dimensions: typeof length === "number" ? length : null };
+  const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
   return inferenceRequest(reading, { ...parsed, operation: "embeddings", body, bytes, headers, reader: INPUT_BODY });
 };
 

@@ -8,15 +8,15 @@ import { OPENAI_FAMILY } from "../family.ts";
 import { refusingUnknown } from "../../fields.ts";
 import { faultyAnswer } from "../../answer-failure.ts";
 import { refuseExtras } from "../../unary/extras.ts";
-import { callTo } from "../../unary/single-part.ts";
-import type {
-  UnaryCall,
-  UnaryOptions,
-  UnaryPart,
-  UnarySurface,
-  UnaryTask,
-  PartEnd,
-  UnaryAnswer,
+import {
+  callTo,
+  type UnaryCall,
+  type UnaryOptions,
+  type UnaryPart,
+  type UnarySurface,
+  type UnaryTask,
+  type PartEnd,
+  type UnaryAnswer,
 } from "../../unary/surface.ts";
 import { EMBEDDINGS_FIELDS, parseEmbeddingsRequest, readEmbeddingsRequest } from "./read-request.ts";
 import { asBase64Text, asFloatText } from "../../unary/encode-vectors.ts";

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../../canon/json.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
-import { deploymentHost } from "../deployment-paths.ts";
+import { deploymentHost } from "../family.ts";
 import { readChatError } from "../read-error.ts";
 import type { AnswerFault } from "../../answer-failure.ts";
 import { countIn, textIn } from "../../json.ts";
@@ -13,7 +13,7 @@ import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import { droppedTruncation } from "../../unary/ranking.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { vectorFromBase64 } from "../../unary/encode-vectors.ts";
-import { formatPurpose, textsOf } from "../../unary/embed-inputs.ts";
+import { formatPurpose, textsOf } from "../../unary/embed-checks.ts";
 import { INPUT_TYPES } from "../../voyage/embed.ts";
 import { readOpenAiList, type OpenAiList } from "./list.ts";
 

@@ -6,7 +6,7 @@ import type { UnknownFields } from "../../../canon/table.ts";
 import type { ModerateRequest, ModerationInput, ModerationPart } from "../../../canon/unary/moderate.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
-import type { ReadRequest } from "../../unary/single-part.ts";
+import type { ReadRequest } from "../../unary/surface.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { isWebUrl } from "../../data-url.ts";
 import { INPUT_BODY } from "../../body-reader.ts";

@@ -4,8 +4,14 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import { OPENAI_FAMILY } from "../family.ts";
 import { refusingUnknown } from "../../fields.ts";
-import { singlePartTask } from "../../unary/single-part.ts";
-import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
+import {
+  singlePartTask,
+  type PartEnd,
+  type UnaryAnswer,
+  type UnaryOptions,
+  type UnarySurface,
+  type UnaryTask,
+} from "../../unary/surface.ts";
 import {
   MODERATIONS_FIELDS,
   parseModerationsRequest,

@@ -15,7 +15,7 @@ import {
 } from "../../../canon/unary/moderate.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes, textIn, memberIn } from "../../json.ts";
-import { deploymentHost } from "../deployment-paths.ts";
+import { deploymentHost } from "../family.ts";
 import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
 import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";

@@ -1,0 +1,264 @@
+import { textOf, numberOrNull, textOrNull } from "../json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { BlockSequencer } from "../answer-events.ts";
+import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
+import { codePoints } from "./family.ts";
+
+interface Call {
+  readonly key: string;
+  /** As the provider gave it; the empty string where it gave none. */
+  readonly id: string;
+  name: string;
+  /** Arguments that came before the name. */
+  early: string;
+}
+
+/**
+ * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a provider leaves the index out or gives every call the same; or
+ * by their order alone (docs/protocols.md#chat-streams-of-providers).
+ */
+export class ToolFragments {
+  readonly #sequencer: BlockSequencer;
+  readonly #byIndex = new Map<number, Call>();
+  readonly #byId = new Map<string, Call>();
+  #last: Call | null = null;
+  #count = 0;
+  /** Id of the answer, to make ids of: a call that the provider did not name still needs one that no other answer's call has. */
+  #answerId = "";
+
+  constructor(sequencer: BlockSequencer) {
+    this.#sequencer = sequencer;
+  }
+
+  /** Whether a call has come whose function has no name: it cannot be carried out. */
+  get isIncomplete(): boolean {
+    return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some((call) => call?.name === "");
+  }
+
+  /** Whether any call has come. */
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  set answerId(id: string) {
+    this.#answerId = id.replaceAll(/[^\w-]/g, "").slice(0, MAXIMUM_ID);
+  }
+
+  /**
+   * Takes one fragment.
+   *
+   * @param position stands for the index in whole answers, where the order of the list numbers the calls; `null` in streams.
+   * @returns `false` where the fragment is of another kind than a function call.
+   */
+  add(fragment: JsonValue, position: number | null): boolean {
+    if (!isJsonObject(fragment)) return false;
+    const called = fragment["function"];
+    if (!isJsonObject(called)) return false;
+    const { index } = fragment;
+    const name = textOf(called["name"]);
+    const call = this.#callOf(position ?? numberOrNull(index), textOf(fragment["id"]), name);
+    this.#extend(call, name, argumentsOf(called));
+    return true;
+  }
+
+  /** Takes a fragment of the one call that the protocol's older form has. It has no id. */
+  addLegacy(called: JsonObject): void {
+    const name = textOf(called["name"]);
+    const json = argumentsOf(called);
+    // Some providers print every member that a message could have.
+    if (name === "" && json === "") return;
+    this.#extend(this.#callOf(LEGACY, "", name), name, json);
+  }
+
+  #callOf(index: number | null, id: string, name: string): Call {
+    if (index === null) {
+      const known = id === "" ? this.#last : this.#byId.get(id);
+      return this.#remember(known ?? this.#begin(id), index);
+    }
+    const known = this.#byIndex.get(index);
+    // One number for all calls: another name and id begin another call.
+    const isOther = known !== undefined && id !== "" && name !== "" && known.id !== "" && known.id !== id;
+    return this.#remember(known === undefined || isOther ? this.#begin(id) : known, index);
+  }
+
+  #begin(id: string): Call {
+    const key = String(this.#count);
+    this.#count += 1;
+    return { key, id, name: "", early: "" };
+  }
+
+  #remember(call: Call, index: number | null): Call {
+    if (index !== null) this.#byIndex.set(index, call);
+    if (call.id !== "") this.#byId.set(call.id, call);
+    this.#last = call;
+    return call;
+  }
+
+  #extend(call: Call, name: string, json: string): void {
+    if (call.name === "" && name === "") {
+      call.early += json;
+      return;
+    }
+    if (call.name === "") {
+      call.name = name;
+      const id = call.id === "" ? `call_${this.#answerId}_${call.key}` : call.id;
+      this.#sequencer.openTool(call.key, id, name);
+      this.#sequencer.arguments(call.key, call.early);
+    }
+    this.#sequencer.arguments(call.key, json);
+  }
+}
+
+/** Index of the older form's one call; no list has it. */
+const LEGACY = -1;
+
+/** Ids of calls have at most 64 characters at the strictest providers; this leaves room for what stands around. */
+const MAXIMUM_ID = 40;
+
+/** Some providers send the object where the protocol has its text. */
+function argumentsOf(called: JsonObject): string {
+  const value = called["arguments"];
+  return isJsonObject(value) ? JSON.stringify(value) : textOf(value);
+}
+
+/** `annotations` of a message or a delta: those that cite a page. Others (a parsed file's text, say) are no part of the answer. */
+export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
+  if (!Array.isArray(annotations)) return NONE;
+  return annotations.flatMap((annotation) => {
+    const cited = isJsonObject(annotation) ? annotation["url_citation"] : null;
+    return isJsonObject(cited)
+      ? {
+          url: textOrNull(cited["url"]),
+          title: textOrNull(cited["title"]),
+          start: positionOf(cited["start_index"]),
+          end: positionOf(cited["end_index"]),
+        }
+      : [];
+  });
+}
+
+/**
+ * Makes the positions of citations count from their block. This protocol counts from the message's beginning, and other blocks may stand between two
+ * pieces of its text.
+ */
+export class CitationPositions {
+  /** Code points of text in earlier blocks, and in the latest. */
+  #before = 0;
+  #length = 0;
+
+  /** The events with shifted citations; call with all events, in their order. */
+  shift(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    let shifted: InferenceEvent[] | null = null;
+    for (const [index, event] of events.entries()) {
+      if (event.type === "text") this.#length += codePoints(event.text);
+      else if (event.type === "open") {
+        this.#before += this.#length;
+        this.#length = 0;
+      } else if (event.type === "citation" && this.#before > 0) {
+        shifted ??= [...events];
+        shifted[index] = { ...event, citation: this.#shifted(event.citation) };
+      }
+    }
+    return shifted ?? events;
+  }
+
+  #shifted(citation: Citation): Citation {
+    const shift = (position: number | null): number | null =>
+      position === null ? null : Math.max(position - this.#before, 0);
+    return { ...citation, start: shift(citation.start), end: shift(citation.end) };
+  }
+}
+
+const NONE: readonly Citation[] = Object.freeze([]);
+
+function positionOf(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/**
+ * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`, `reasoning_details`, and parts `thinking` of the content.
+ * A signature ends a piece of reasoning; what follows is another.
+ */
+export class ReasoningReader {
+  readonly #sequencer: BlockSequencer;
+  /** Who reads the model's signatures; `null` where none is named, so that they are worth nothing. */
+  readonly #family: string | null;
+  #piece = 0;
+  /** What the plain members have isRepeated of the piece. A stream may send it once more, whole, beside its signature. */
+  #plain = "";
+  /** Whether the piece is a summary that encrypted reasoning may still follow. */
+  #isSummary = false;
+  #dropped = false;
+
+  constructor(sequencer: BlockSequencer, family: string | null) {
+    this.#sequencer = sequencer;
+    this.#family = family;
+  }
+
+  /** Whether a signature has been left out. */
+  get hasDropped(): boolean {
+    return this.#dropped;
+  }
+
+  /** Takes what a delta or a message says of reasoning. */
+  read(delta: JsonObject): void {
+    const text = firstText(delta["reasoning_content"], delta["reasoning"]);
+    if (text !== "") {
+      this.text(text, false);
+      this.#plain += text;
+    }
+    const details = delta["reasoning_details"];
+    if (!Array.isArray(details)) return;
+    for (const detail of details) if (isJsonObject(detail)) this.#readDetail(detail, text !== "");
+  }
+
+  text(text: string, summary: boolean): void {
+    if (text === "") return;
+    this.#isSummary = summary;
+    this.#sequencer.reasoning(text, summary, String(this.#piece));
+  }
+
+  /** @param isRepeated the text of the details stands beside them as well, so only their signatures are news. */
+  #readDetail(detail: JsonObject, isRepeated: boolean): void {
+    switch (textOf(detail["type"])) {
+      case "reasoning.text":
+        if (!isRepeated) this.#emit(textOf(detail["text"]), false);
+        this.#sign(textOf(detail["signature"]), false);
+        break;
+      case "reasoning.summary":
+        if (!isRepeated) this.#emit(textOf(detail["summary"]), true);
+        this.#isSummary = true;
+        break;
+      case "reasoning.encrypted":
+        this.#sign(textOf(detail["data"]), !this.#isSummary);
+        break;
+    }
+  }
+
+  #emit(text: string, summary: boolean): void {
+    if (!this.#plain.endsWith(text)) this.text(text, summary);
+  }
+
+  /** @param alone the signature is a piece of its own: reasoning that is hidden altogether. */
+  #sign(signature: string, alone: boolean): void {
+    if (signature === "") return;
+    if (this.#family === null) {
+      this.#dropped = true;
+      return;
+    }
+    if (alone) this.#next();
+    this.#sequencer.signature(signature, this.#family, String(this.#piece));
+    this.#next();
+  }
+
+  #next(): void {
+    this.#piece += 1;
+    this.#plain = "";
+    this.#isSummary = false;
+  }
+}
+
+function firstText(...values: readonly (JsonValue | undefined)[]): string {
+  for (const value of values) if (typeof value === "string" && value !== "") return value;
+  return "";
+}
