@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-
 import { KeyOptionError } from "../keys/key-option-error.ts";
 import { SCOPES } from "../canon/scope.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
@@ -23,12 +22,12 @@ import {
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits, keyUsage } from "./key-grant-flags.ts";
-import { describeKey } from "../http/control/service-keys/key-json.ts";
-import { formatKeys } from "./key-lines.ts";
+import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
 import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runSubcommand, type Subcommand } from "./terminal/run.ts";
-import { jsonText } from "./terminal/printing.ts";
+import { jsonText, formatTable } from "./terminal/printing.ts";
+import { formatTime } from "../canon/rfc3339.ts";
 
 const HELP = `Usage: signalbox keys <command> [flags]
 
@@ -219,4 +218,48 @@ function alreadyRotated(key: KeyRecord | null): CommandError {
   return new CommandError(
     `${key.id} has been rotated already: ${key.replacedBy} replaced it, and it works until ${until}. To rotate again: signalbox keys rotate ${key.replacedBy}`,
   );
+}
+
+function formatKeys(records: readonly KeyRecord[], now: number): string {
+  if (records.length === 0) return "No keys.\n";
+  return formatTable([
+    [
+      "ID",
+      "STATUS",
+      "WORKSPACE",
+      "ENVIRONMENT",
+      "SCOPES",
+      "LABELS",
+      "OWNER",
+      "EXPIRES",
+      "LAST USED",
+      "LIMITS",
+      "EXCHANGE",
+    ],
+    ...records.map((record) => [
+      record.id,
+      statusOf(record, now),
+      record.workspace,
+      record.environment,
+      record.scopes.join(","),
+      record.labels.length === 0 ? "-" : record.labels.join(","),
+      record.owner,
+      new Date(record.expiresAt).toISOString().slice(0, 16),
+      formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",
+      formatLimits(record.limits),
+      record.exchange === null ? "no" : `${record.exchange.maximumLifetime}s`,
+    ]),
+  ]);
+}
+
+function formatLimits(limits: KeyRecord["limits"]): string {
+  if (limits === null) return "none";
+  const { requestsPerMinute, tokensPerMinute, concurrency, budget } = limits;
+  const parts = [
+    requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
+    tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
+    concurrency === null ? "" : `${concurrency} at once`,
+    budget === null ? "" : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
 }

@@ -8,10 +8,10 @@ import { ASSERTIONS, PATH, reportOf, ROUTE_PATH, SAME, SETTING } from "./report.
 
 const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
 const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
-const failOn = (...words: readonly FailOnValue[]): ExitFlags => ({ ...NONE, failOn: words });
+const failOn = (...values: readonly FailOnValue[]): ExitFlags => ({ ...NONE, failOn: values });
 
-function changed(word: ChangeKind, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
-  return { ...SAME, access, changed_classes: 1, changed_shapes: "1", words: [{ word, classes: 1, shapes: "1" }] };
+function changed(kind: ChangeKind, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
+  return { ...SAME, access, changed_classes: 1, changed_shapes: "1", words: [{ word: kind, classes: 1, shapes: "1" }] };
 }
 
 const DENIED = changed("newly_denied", "less_permissive");
@@ -51,13 +51,13 @@ describe("exit codes of simulate", () => {
     ["3 before 2", { assertions: FAILED, declared: DENIED }, DETAILED, 3],
     ["3 before 4", { assertions: FAILED, complete: false }, NONE, 3],
     ["3 of --fail-on before 4", { declared: INDETERMINATE }, failOn("indeterminate_new"), 3],
-    ["a word that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_destination"), 0],
-    ["a word as if promoted, not promoting", { promoted: DENIED }, failOn("newly_denied", "any"), 0],
-    ["a word as if promoted, promoting", { promoted: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
-    ["a word as declared, promoting", { declared: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
+    ["a value that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_destination"), 0],
+    ["a value as if promoted, not promoting", { promoted: DENIED }, failOn("newly_denied", "any"), 0],
+    ["a value as if promoted, promoting", { promoted: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
+    ["a value as declared, promoting", { declared: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
     ["any, nothing differs", {}, failOn("any"), 0],
     [
-      "a word without classes",
+      "a value without classes",
       { declared: { ...SAME, words: [{ word: "newly_denied", classes: 0, shapes: "0" }] } },
       failOn("newly_denied"),
       0,
@@ -70,11 +70,11 @@ describe("exit codes of simulate", () => {
     expect(exitCodeOf(null, DETAILED)).toBe(1);
   });
 
-  test("every word of --fail-on holds for what it says, and for nothing else", () => {
+  test("every value of --fail-on holds for what it says, and for nothing else", () => {
     const declared = (changes: Partial<ComparisonReport>) => ({ declared: { ...SAME, ...changes } });
     const contexts: Readonly<Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>> = {
       ...Object.fromEntries(
-        CHANGE_KINDS.map((word) => [word, [{ declared: changed(word, "equivalent") }, [word, "any"]]] as const),
+        CHANGE_KINDS.map((kind) => [kind, [{ declared: changed(kind, "equivalent") }, [kind, "any"]]] as const),
       ),
       more_permissive: [declared({ access: "more_permissive" }), ["more_permissive", "any"]],
       less_permissive: [declared({ access: "less_permissive" }), ["less_permissive", "any"]],
@@ -91,7 +91,7 @@ describe("exit codes of simulate", () => {
       ],
     };
     for (const [name, [report, holding]] of Object.entries(contexts)) {
-      const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf(report), failOn(word)) === 3);
+      const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(reportOf(report), failOn(value)) === 3);
       expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
     expect(Object.keys(contexts)).toHaveLength(FAIL_ON_VALUES.length - 1);
@@ -105,7 +105,7 @@ describe("exit codes of simulate", () => {
     ["a stricter rule", { direction: "stricter" }, false, []],
   ])("%s without a request of today counts as one with a request", ([, changes, promoting, holding]) => {
     const report = reportOf({ latent: latentReport(changes) });
-    const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(report, { ...failOn(word), promoting }) === 3);
+    const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(report, { ...failOn(value), promoting }) === 3);
     expect(failing).toEqual(holding);
   });
 
@@ -137,7 +137,7 @@ describe("exit codes of simulate", () => {
       ["any"],
     ],
   ])("%s meets the gates that are named after it", ([, report, holding]) => {
-    const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf(report), failOn(word)) === 3);
+    const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(reportOf(report), failOn(value)) === 3);
     expect(failing).toEqual(holding);
   });
 });

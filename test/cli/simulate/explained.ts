@@ -6,7 +6,7 @@ export function planOf({ plan }: JsonObject): readonly JsonObject[] {
   return Array.isArray(plan) ? plan.filter(isJsonObject) : [];
 }
 
-/** What an answer of `explain` says, in the words of {@link resultOf}. */
+/** What an answer of `explain` says, in the form of {@link resultOf}. */
 export function said(explanation: JsonObject): string {
   const { denial } = explanation;
   if (!isJsonObject(denial))

@@ -271,7 +271,7 @@ describe("signalbox simulate over folders", () => {
     expect(kept.stderr).toContain(`its digest begins with ${removalDigest("gate").slice(0, 12)}`);
     const fresh = await run(cwd, [...BOTH, "--promote", "gate", "--fresh"]);
     expect(fresh.stderr).toContain("--promote: head has no policy with this id");
-    // What was only watched is gone without anybody's word.
+    // What was only watched is gone without any approval.
     writeTo(join(cwd, "before"), { "routes.yaml": CLEAN });
     expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain("head has no policy with this id");
   });

@@ -5,7 +5,7 @@ import type { AssertionsReport, SimulationReport } from "../../../../src/simulat
 import { textOf } from "../html/page-tokens.ts";
 import { assertion, assertions, everything, HOSTILE, named, report } from "./report-fixture.ts";
 
-/** The words of a report, without what a format puts around them. */
+/** The text of a report, without what a format puts around them. */
 function shown(format: Format, one: SimulationReport): string {
   const text = FORMATS[format](one, { colour: false, width: 300, reportDigest: null });
   return format === "html" ? textOf(text) : text;

@@ -343,7 +343,7 @@ describe("a terminal", () => {
   });
 
   test("no row is wider than requested, but for commands; nothing is lost where rows turn", () => {
-    const words = (text: string): string => text.replaceAll(/\s/g, "");
+    const withoutSpaces = (text: string): string => text.replaceAll(/\s/g, "");
     const reports = [usFallback(), everything(), named("a b".repeat(40)), named("x".repeat(500))];
     fc.assert(
       fc.property(fc.integer({ min: 40, max: 200 }), fc.constantFrom(...reports), (width, one) => {
@@ -352,7 +352,7 @@ describe("a terminal", () => {
           .split("\n")
           .filter((row) => Array.from(row).length > width && !/^ *try +signalbox /.test(row));
         expect(wide).toEqual([]);
-        expect(words(text)).toBe(words(shown(one, { width: 10_000 })));
+        expect(withoutSpaces(text)).toBe(withoutSpaces(shown(one, { width: 10_000 })));
       }),
     );
   });

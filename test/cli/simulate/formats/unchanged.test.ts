@@ -6,7 +6,7 @@ import { assertion, assertions, comparison, FAILED, report, setting, side, WIDEN
 
 const READ = ["terminal", "markdown", "github", "html"] as const;
 
-/** The words of a report, without what a format puts around them. */
+/** The text of a report, without what a format puts around them. */
 function shown(format: Format, one: SimulationReport): string {
   const text = FORMATS[format](one, { colour: false, width: 200, reportDigest: null });
   return format === "html" ? textOf(text) : text;

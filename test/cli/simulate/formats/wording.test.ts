@@ -52,11 +52,11 @@ describe("amounts", () => {
   });
 });
 
-describe("words", () => {
-  test("every word has its own title, and the worst gives the symbol", () => {
+describe("kinds of changes", () => {
+  test("every kind has its own title, and the worst gives the symbol", () => {
     expect(new Set(CHANGE_KINDS.map((kind) => changeWording(kind).title)).size).toBe(CHANGE_KINDS.length);
     expect(new Set(Object.values(ACCESS_WORDING).map(({ title }) => title)).size).toBe(4);
-    for (const word of CHANGE_KINDS) expect(titleOf([word])).toBe(changeWording(word).title);
+    for (const kind of CHANGE_KINDS) expect(titleOf([kind])).toBe(changeWording(kind).title);
     expect(worstChange(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
     expect(titleOf(["fallbacks_widened", "newly_denied"])).toBe("newly denied, fallbacks widened");
   });
@@ -116,17 +116,17 @@ describe("commands", () => {
     ["a b", "'a b'"],
     ["it's", "'it'\\''s'"],
     ["\u001b[31m'", "$'\\033[31m\\''"],
-  ])("%j is written %s", (word, written) => {
-    expect(shellArgument(word)).toBe(written);
+  ])("%j is written %s", (argument, written) => {
+    expect(shellArgument(argument)).toBe(written);
   });
 
   const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { maxLength: 3 });
-  const word = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));
+  const argument = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));
 
   test("nothing in them moves a cursor", () => {
     fc.assert(
-      fc.property(fc.array(word, { maxLength: 4 }), (words) => {
-        const command = explainCommand(words);
+      fc.property(fc.array(argument, { maxLength: 4 }), (args) => {
+        const command = explainCommand(args);
         expect(printable(command)).toBe(command);
       }),
     );
@@ -134,12 +134,12 @@ describe("commands", () => {
 
   const bash = programAtHand("bash");
 
-  test.skipIf(bash === null)("a shell reads the words as they were (needs bash)", () => {
+  test.skipIf(bash === null)("a shell reads the arguments as they were (needs bash)", () => {
     fc.assert(
-      fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), (words) => {
-        const script = `printf '%s\\0' ${words.map(shellArgument).join(" ")}`;
+      fc.property(fc.array(argument, { minLength: 1, maxLength: 20 }), (args) => {
+        const script = `printf '%s\\0' ${args.map(shellArgument).join(" ")}`;
         const read = execFileSync(bash ?? "", ["--norc", "-c", script], { encoding: "utf8" });
-        expect(read).toBe(words.map((one) => `${one}\0`).join(""));
+        expect(read).toBe(args.map((one) => `${one}\0`).join(""));
       }),
       { numRuns: 40 },
     );

@@ -193,7 +193,7 @@ describe("what the page says", () => {
     for (const workspace of workspaces) expect(text).toContain(workspace);
   });
 
-  test("a path of moderations that leave the route to the workspace has words for it", () => {
+  test("a path of moderations that leave the route to the workspace is described", () => {
     const declared = comparison({ new_data_paths: [dataPath({ routes: [""] })] });
     const text = FORMATS.html(report({ declared }), CONTEXT);
     expect(textOf(text)).toContain("by (left to the workspace)");

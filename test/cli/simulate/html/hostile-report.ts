@@ -1,6 +1,6 @@
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 
-/** Words of ours, which decide what stands where; everything else is somebody's text. */
+/** Members with values of ours, which decide what stands where; everything else is somebody's text. */
 const OWN_WORDS = new Set(
   "format word words access outcome status what standpoint slot severity balance shapes changed_shapes reasoningEffort effect gate".split(
     " ",
