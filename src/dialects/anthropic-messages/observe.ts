@@ -169,7 +169,7 @@ export function observeMessagesStream(context: AnswerContext): AnswerStream {
 }
 
 /** A whole message with its signatures tagged for the client; the message itself where nothing changes. */
-export function tagMessage(message: JsonObject, family: string | null): JsonObject {
+function tagMessage(message: JsonObject, family: string | null): JsonObject {
   const { content } = message;
   if (!Array.isArray(content)) return message;
   const tagged = content.map((block: JsonValue) => (isJsonObject(block) ? tagBlock(block, family) : block));

@@ -51,7 +51,7 @@ export function refusalPart(refusal: string): JsonObject {
   return { type: "refusal", refusal };
 }
 
-export function summaryPart(text: string): JsonObject {
+function summaryPart(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 

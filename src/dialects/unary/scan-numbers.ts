@@ -14,7 +14,7 @@ const LOWER_E = 0x65;
 const SURELY_FINITE = 200;
 
 /** A JSON array of one or more finite numbers. */
-export interface NumberArray {
+interface NumberArray {
   /** How many numbers it has. */
   readonly count: number;
   /** Offset after its closing bracket. */
