@@ -22,7 +22,7 @@ import { resolveWorkloads } from "./resolve/workloads.ts";
 import { normalise } from "./normalised/normalise.ts";
 import { resolveEndpoints } from "./resolve/endpoints.ts";
 import { reportUnknownNames } from "./resolve/names.ts";
-import { resolveRoutes } from "./resolve/routes.ts";
+import { resolveRoutes, type ResolvedContext } from "./resolve/routes.ts";
 import type { CompileContext } from "./compile-context.ts";
 import { buildTable } from "./table.ts";
 
@@ -84,21 +84,29 @@ export function compileTree(
   reportUnknownNames(context);
   const endpoints = resolveEndpoints(context);
   const routes = resolveRoutes(context, endpoints);
-  checkProviders(context);
-  checkPlaceholders(context, endpoints);
-  checkTimes(context);
-  checkSigning(context);
-  checkRegions(context, endpoints);
-  checkModels(context, endpoints);
-  checkFeatures(context, endpoints);
-  checkRoutes(context, routes);
-  checkWorkspaces(context, routes);
-  checkPromotion(context);
-  checkConsole(context);
+  const resolved: ResolvedContext = { ...context, endpoints, routes };
+  for (const check of CHECKS) check(resolved);
   const workloads = resolveWorkloads(context, keySets);
-  if (!findings.failed) {
-    checkRequirementsAgree(context);
-    checkUsage(context, endpoints, routes);
-  }
+  if (!findings.failed) for (const check of CHECKS_OF_WHOLE_FILES) check(resolved);
   return findings.failed ? null : buildTable(normalised, endpoints, routes, workloads);
 }
+
+type Check = (context: ResolvedContext) => void;
+
+/** What is looked at row by row, with the rows that fit the schema. */
+const CHECKS: readonly Check[] = [
+  checkProviders,
+  checkPlaceholders,
+  checkTimes,
+  checkSigning,
+  checkRegions,
+  checkModels,
+  checkFeatures,
+  checkRoutes,
+  checkWorkspaces,
+  checkPromotion,
+  checkConsole,
+];
+
+/** What could only repeat an error of a file that has one. */
+const CHECKS_OF_WHOLE_FILES: readonly Check[] = [checkRequirementsAgree, checkUsage];

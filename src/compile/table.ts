@@ -14,65 +14,64 @@ export function buildTable(
   normalised: NormalisedRoutes,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
   routes: ReadonlyMap<string, ResolvedRoute>,
-  workloads: WorkloadIdentity | undefined,
+  workloadIdentity: WorkloadIdentity | undefined,
 ): RoutingTable {
   const { dir, initialMode, promotion, managedBy } = normalised.policies;
-  const content: Omit<RoutingTable, "revision"> = {
-    version: 1,
-    regionGroups: byId(normalised.regionGroups),
-    providers: byId(normalised.providers),
-    models: byId(normalised.models),
-    endpoints: byId(new Map([...endpoints].map(([id, { row }]) => [id, row]))),
-    routes: byId(new Map([...routes].map(([id, { row }]) => [id, row]))),
-    workspaces: byId(normalised.workspaces),
+  const content = withoutPrototypes({
+    version: 1 as const,
+    regionGroups: Object.fromEntries(normalised.regionGroups),
+    providers: Object.fromEntries(normalised.providers),
+    models: Object.fromEntries(normalised.models),
+    endpoints: Object.fromEntries([...endpoints].map(([id, { row }]) => [id, row])),
+    routes: Object.fromEntries([...routes].map(([id, { row }]) => [id, row])),
+    workspaces: Object.fromEntries(normalised.workspaces),
+    // Sections are left out where the file has none, so that the revision of such a file is what it was before there were any.
     policies: {
       dir,
-      initialMode: byId(new Map(Object.entries(initialMode))),
-      // Left out where the file has none, so that the revision of such a file is what it was before there were any.
-      ...(promotion !== undefined && { promotion: byId(new Map(Object.entries(promotion))) }),
+      initialMode,
+      ...(promotion !== undefined && { promotion }),
       ...(managedBy !== undefined && { managedBy }),
     },
     vocabulary: normalised.vocabulary,
     ...(normalised.console !== undefined && { console: normalised.console }),
-    ...(workloads !== undefined && { workloadIdentity: withRows(workloads) }),
-  };
+    ...(workloadIdentity !== undefined && { workloadIdentity }),
+  });
   const { version, ...rows } = content;
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
 }
 
 /** A table that came from another thread, which has neither frozen objects nor maps without a prototype. */
 export function restoreTable(table: RoutingTable): RoutingTable {
+  return deepFreeze(withoutPrototypes(table));
+}
+
+/** The same with rows by id that have no prototype, sorted: nothing but an id can be found in them. */
+function withoutPrototypes<Table extends Omit<RoutingTable, "revision">>(table: Table): Table {
   const { promotion } = table.policies;
   const { workloadIdentity } = table;
-  return deepFreeze({
+  return {
     ...table,
-    regionGroups: withoutPrototype(table.regionGroups),
-    providers: withoutPrototype(table.providers),
-    models: withoutPrototype(table.models),
-    endpoints: withoutPrototype(table.endpoints),
-    routes: withoutPrototype(table.routes),
-    workspaces: withoutPrototype(table.workspaces),
+    regionGroups: byId(table.regionGroups),
+    providers: byId(table.providers),
+    models: byId(table.models),
+    endpoints: byId(table.endpoints),
+    routes: byId(table.routes),
+    workspaces: byId(table.workspaces),
     policies: {
       ...table.policies,
-      initialMode: withoutPrototype(table.policies.initialMode),
-      ...(promotion !== undefined && { promotion: withoutPrototype(promotion) }),
+      initialMode: byId(table.policies.initialMode),
+      ...(promotion !== undefined && { promotion: byId(promotion) }),
     },
-    ...(workloadIdentity !== undefined && { workloadIdentity: withRows(workloadIdentity) }),
-  });
+    ...(workloadIdentity !== undefined && {
+      workloadIdentity: { issuers: byId(workloadIdentity.issuers), rules: byId(workloadIdentity.rules) },
+    }),
+  };
 }
 
-function withRows({ issuers, rules }: WorkloadIdentity): WorkloadIdentity {
-  return { issuers: withoutPrototype(issuers), rules: withoutPrototype(rules) };
-}
-
-function withoutPrototype<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string, Row>> {
-  return byId(new Map(Object.entries(rows)));
-}
-
-function byId<Row>(rows: ReadonlyMap<string, Row>): Readonly<Record<string, Row>> {
+function byId<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string, Row>> {
   const sorted: Record<string, Row> = Object.create(null);
-  for (const id of [...rows.keys()].toSorted()) {
-    const row = rows.get(id);
+  for (const id of Object.keys(rows).toSorted()) {
+    const row = rows[id];
     if (row !== undefined) sorted[id] = row;
   }
   return sorted;

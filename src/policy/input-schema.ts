@@ -26,26 +26,8 @@ function object<Value>(
   };
 }
 
-/** The names of a table, list by list; see {@link namesOf}. */
-interface TableNames {
-  readonly workspaces: readonly string[];
-  readonly tiers: readonly string[];
-  readonly workspaceLabels: readonly string[];
-  readonly environments: readonly string[];
-  readonly workloads: readonly string[];
-  readonly owners: readonly string[];
-  readonly keyLabels: readonly string[];
-  readonly routes: readonly string[];
-  readonly dimensions: readonly number[];
-  readonly endpoints: readonly string[];
-  readonly models: readonly string[];
-  readonly providers: readonly string[];
-  readonly regions: readonly string[];
-  readonly dialects: readonly string[];
-  readonly signatureFamilies: readonly string[];
-  readonly inputPrices: readonly number[];
-  readonly outputPrices: readonly number[];
-}
+/** The names of a table, list by list. */
+type TableNames = ReturnType<typeof namesOf>;
 
 const enumOf = (description: string, names: readonly string[]): JsonObject => ({
   type: "string",
@@ -169,7 +151,7 @@ export function declaredInputSchema(table: RoutingTable, dialects: readonly stri
   });
 }
 
-function namesOf(table: RoutingTable): TableNames {
+function namesOf(table: RoutingTable) {
   const workspaces = Object.values(table.workspaces);
   const models = Object.values(table.models);
   const endpoints = Object.values(table.endpoints);

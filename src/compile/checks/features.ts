@@ -1,12 +1,13 @@
 import type { ModelRow, ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
 /** What model and provider rows say about wire protocols, against the protocols that serve them. */
-export function checkFeatures(context: CompileContext, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
+export function checkFeatures(context: ResolvedContext): void {
   for (const model of context.normalised.models.values()) {
-    const serving = [...endpoints.values()].filter(({ row }) => row.model === model.id);
+    const serving = [...context.endpoints.values()].filter(({ row }) => row.model === model.id);
     if (serving.length > 0) checkModel(context, model, serving);
   }
   for (const provider of context.normalised.providers.values()) {

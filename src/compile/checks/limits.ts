@@ -1,45 +1,65 @@
 import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { largestOutput } from "../../canon/decision.ts";
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
-import type { Budget, KeyLimits } from "../../canon/limits.ts";
+import type { KeyLimits } from "../../canon/limits.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
-type Routes = ReadonlyMap<string, ResolvedRoute>;
-
 /** A workspace's ceilings, and those of its keys, against each other and against what one request on its routes may use. */
-export function checkLimits(context: CompileContext, workspace: WorkspaceRow, routes: Routes): void {
+export function checkLimits(context: ResolvedContext, workspace: WorkspaceRow): void {
   const path = ["workspaces", workspace.id, "limits"];
   const { perKey } = workspace.limits;
   const where = `workspace ${quote(workspace.id)}`;
-  checkCeilings(context, workspace, workspace.limits, where, path, routes);
-  if (perKey !== null) {
-    checkCeilings(context, workspace, perKey, `each key of ${where}`, [...path, "per_key"], routes);
-  }
+  checkCeilings(context, workspace, workspace.limits, where, path);
+  if (perKey !== null) checkCeilings(context, workspace, perKey, `each key of ${where}`, [...path, "per_key"]);
 }
 
 function checkCeilings(
-  context: CompileContext,
+  context: ResolvedContext,
   workspace: WorkspaceRow,
   limits: KeyLimits,
   where: string,
   path: Path,
-  routes: Routes,
 ): void {
+  const { normalised, report } = context;
   const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
   if (requests !== null && tokens !== null && tokens < requests) {
     const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
-    context.report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
+    report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
   }
+  const mostOf = ({ model }: EndpointRow): number | null => mostOutput(normalised.models.get(model));
+  const checkTokens = (allowed: number, member: readonly string[], route: string, usable: readonly EndpointRow[]) => {
+    const most = Math.max(0, ...usable.map((endpoint) => mostOf(endpoint) ?? 0));
+    if (most <= allowed) return;
+    const message = `${where} may use ${allowed} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`;
+    const hint = `raise ${member.join(".")}, or lower the model's max_output_tokens`;
+    report.value("LIMITS_IMPLAUSIBLE", [...path, ...member], message, hint);
+  };
+  const checkDollars = (usd: number, route: string, usable: readonly EndpointRow[]): void => {
+    const unpriced = usable.filter(({ price }) => price === null).map(({ id }) => quote(id));
+    if (unpriced.length > 0) {
+      const message = `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.join(", ")}`;
+      report.value("BUDGET_UNPRICED", [...path, "budget"], message);
+    }
+    for (const endpoint of usable) {
+      const output = mostOf(endpoint);
+      if (endpoint.price === null || output === null) continue;
+      const cost = (output * endpoint.price.output) / 1_000_000 + endpoint.price.request;
+      if (cost <= usd) continue;
+      const message = `${where} may spend ${usd} USD, but a single request on route ${quote(route)} without a limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`;
+      const hint = "raise the budget, or lower the model's max_output_tokens";
+      report.value("LIMITS_IMPLAUSIBLE", [...path, "budget"], message, hint);
+    }
+  };
   for (const id of workspace.approve.routes) {
-    const route = routes.get(id);
+    const route = context.routes.get(id);
     if (route === undefined) continue;
     const usable = usableEndpoints(context, workspace, route);
-    if (tokens !== null)
-      checkOneRequest(context, where, tokens, "tokens_per_minute", [...path, "tokens_per_minute"], id, usable);
-    if (budget !== null) checkBudget(context, where, budget, path, id, usable);
+    if (tokens !== null) checkTokens(tokens, ["tokens_per_minute"], id, usable);
+    if (budget !== null && "tokens" in budget) checkTokens(budget.tokens, ["budget", "tokens"], id, usable);
+    else if (budget !== null) checkDollars(budget.usd, id, usable);
   }
 }
 
@@ -53,59 +73,6 @@ function usableEndpoints(
     .map(({ row }) => row)
     .filter(({ provider }) => isWithinCeilings(approve, normalised.providers.get(provider)))
     .filter(({ provider, region }) => approve.providers.includes(provider) && approve.regions.includes(region));
-}
-
-function checkBudget(
-  context: CompileContext,
-  where: string,
-  budget: Budget,
-  path: Path,
-  route: string,
-  usable: readonly EndpointRow[],
-): void {
-  if ("tokens" in budget) {
-    checkOneRequest(context, where, budget.tokens, "budget.tokens", [...path, "budget", "tokens"], route, usable);
-    return;
-  }
-  const unpriced = usable.filter(({ price }) => price === null);
-  if (unpriced.length > 0) {
-    context.report.value(
-      "BUDGET_UNPRICED",
-      [...path, "budget"],
-      `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.map(({ id }) => quote(id)).join(", ")}`,
-    );
-  }
-  for (const endpoint of usable) {
-    const output = mostOutput(context.normalised.models.get(endpoint.model));
-    if (endpoint.price === null || output === null) continue;
-    const cost = (output * endpoint.price.output) / 1_000_000 + endpoint.price.request;
-    if (cost <= budget.usd) continue;
-    context.report.value(
-      "LIMITS_IMPLAUSIBLE",
-      [...path, "budget"],
-      `${where} may spend ${budget.usd} USD, but a single request on route ${quote(route)} without a limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
-      "raise the budget, or lower the model's max_output_tokens",
-    );
-  }
-}
-
-function checkOneRequest(
-  context: CompileContext,
-  where: string,
-  tokens: number,
-  member: string,
-  path: Path,
-  route: string,
-  usable: readonly EndpointRow[],
-): void {
-  const most = Math.max(0, ...usable.map(({ model }) => mostOutput(context.normalised.models.get(model)) ?? 0));
-  if (most <= tokens) return;
-  context.report.value(
-    "LIMITS_IMPLAUSIBLE",
-    path,
-    `${where} may use ${tokens} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`,
-    `raise ${member}, or lower the model's max_output_tokens`,
-  );
 }
 
 /** What a request reserves for its output that names no limit; `null` for models that make none. */

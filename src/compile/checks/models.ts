@@ -1,13 +1,12 @@
 import type { ModelRow, ProviderRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { checkEmbeddingModel } from "./embeddings.ts";
 
-type Endpoints = ReadonlyMap<string, ResolvedEndpoint>;
-
 /** Models against themselves and against the dialects that carry them. */
-export function checkModels(context: CompileContext, endpoints: Endpoints): void {
+export function checkModels(context: ResolvedContext): void {
   const { normalised, report } = context;
   for (const model of normalised.models.values()) {
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
@@ -17,9 +16,9 @@ export function checkModels(context: CompileContext, endpoints: Endpoints): void
     }
     checkEmbeddingModel(context, model);
     checkCategories(context, model);
-    reportUnreachable(context, model.id, endpoints);
+    reportUnreachable(context, model.id);
   }
-  for (const [id, endpoint] of endpoints) checkEndpoint(context, id, endpoint);
+  for (const [id, endpoint] of context.endpoints) checkEndpoint(context, id, endpoint);
 }
 
 /** Categories of a model that does not moderate have no effect. */
@@ -30,7 +29,7 @@ function checkCategories({ report }: CompileContext, model: ModelRow): void {
   report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
 }
 
-function reportUnreachable({ file, normalised, report }: CompileContext, id: string, endpoints: Endpoints): void {
+function reportUnreachable({ endpoints, file, normalised, report }: ResolvedContext, id: string): void {
   const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
   if (serving.length === 0) return;
   for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {

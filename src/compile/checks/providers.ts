@@ -3,7 +3,7 @@ import { quote } from "../authored/literal-secrets.ts";
 import { hostKind } from "../../network/address.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { awsHost } from "../normalised/aws-host.ts";
-import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 
 /** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -142,10 +142,7 @@ const IN_ADDRESS = new RegExp(`[/.](${PLACEHOLDERS.join("|")})(?=[/.:]|$)`);
 const ALONE = new RegExp(`^(${PLACEHOLDERS.join("|")})$`);
 
 /** Rows that were written from a preset and are not finished: everything compiles, and every call would fail. */
-export function checkPlaceholders(
-  { normalised, report }: CompileContext,
-  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
-): void {
+export function checkPlaceholders({ endpoints, normalised, report }: ResolvedContext): void {
   for (const { id, baseUrl } of normalised.providers.values()) {
     const placeholder = IN_ADDRESS.exec(baseUrl)?.[1];
     if (placeholder === undefined) continue;

@@ -1,10 +1,10 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
 /** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
-export function checkRegions(context: CompileContext, endpoints: ReadonlyMap<string, ResolvedEndpoint>): void {
+export function checkRegions(context: ResolvedContext): void {
   const shownByHost = new Map<string, Evidence>();
   for (const provider of context.normalised.providers.values()) {
     const evidence = URL.canParse(provider.baseUrl) ? hostEvidence(new URL(provider.baseUrl).hostname) : null;
@@ -16,7 +16,7 @@ export function checkRegions(context: CompileContext, endpoints: ReadonlyMap<str
       "region",
     ]);
   }
-  for (const [id, { row, index }] of endpoints) {
+  for (const [id, { row, index }] of context.endpoints) {
     const own = context.file.endpoints[index]?.region;
     const path = ["endpoints", index, own === undefined ? "upstream_model" : "region"];
     const byModel = modelIdEvidence(row.upstreamModel);

@@ -2,14 +2,14 @@ import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { type Capability, CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
-import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 import type { ResolvedCandidate } from "../resolve/tiers.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { checkDuration } from "./times.ts";
 
 /** Checks routes against their endpoints: every endpoint of `peers` and `fallbacks` must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
-export function checkRoutes(context: CompileContext, routes: ReadonlyMap<string, ResolvedRoute>): void {
-  for (const route of routes.values()) {
+export function checkRoutes(context: ResolvedContext): void {
+  for (const route of context.routes.values()) {
     for (const fallback of route.fallbacks) {
       checkOperations(context, route, fallback);
       if (route.row.onGap === "deny") reportGaps(context, route, fallback);

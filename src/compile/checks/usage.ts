@@ -1,18 +1,11 @@
 import { quote } from "../authored/literal-secrets.ts";
-import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { ResolvedRoute } from "../resolve/routes.ts";
-import type { CompileContext } from "../compile-context.ts";
+import type { ResolvedContext } from "../resolve/routes.ts";
 
 /**
  * Rows that nothing leads to. Only for files without errors: a misspelt reference would otherwise be reported twice,
  * once where it stands and once as an unused row.
  */
-export function checkUsage(
-  context: CompileContext,
-  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
-  routes: ReadonlyMap<string, ResolvedRoute>,
-): void {
-  const { normalised, report } = context;
+export function checkUsage({ endpoints, normalised, report, routes }: ResolvedContext): void {
   const approved = new Set([...normalised.workspaces.values()].flatMap(({ approve }) => approve.routes));
   const used = new Set([...routes.values()].flatMap(({ row }) => [row.primary, ...row.fallbacks]));
   const rows = [...endpoints.values()].map(({ row }) => row);
@@ -26,38 +19,20 @@ export function checkUsage(
   );
   for (const id of routes.keys()) {
     if (approved.has(id) || included.has(id)) continue;
-    report.key(
-      "UNREACHABLE_ROUTE",
-      ["routes", id],
-      `no workspace approves route ${quote(id)}`,
-      "add it to a workspace's `approve.routes`, or remove it",
-    );
+    const hint = "add it to a workspace's `approve.routes`, or remove it";
+    report.key("UNREACHABLE_ROUTE", ["routes", id], `no workspace approves route ${quote(id)}`, hint);
   }
   for (const [id, { index }] of endpoints) {
-    if (!used.has(id))
-      report.value(
-        "UNUSED_ENDPOINT",
-        ["endpoints", index, "id"],
-        `no route uses endpoint ${quote(id)}`,
-        "use it in a route, or remove it",
-      );
+    if (used.has(id)) continue;
+    const message = `no route uses endpoint ${quote(id)}`;
+    report.value("UNUSED_ENDPOINT", ["endpoints", index, "id"], message, "use it in a route, or remove it");
   }
+  const hint = "add an endpoint, or remove it";
   for (const id of normalised.models.keys()) {
-    if (!served.has(id))
-      report.key(
-        "UNUSED_MODEL",
-        ["models", id],
-        `no endpoint serves model ${quote(id)}`,
-        "add an endpoint, or remove it",
-      );
+    if (!served.has(id)) report.key("UNUSED_MODEL", ["models", id], `no endpoint serves model ${quote(id)}`, hint);
   }
   for (const id of normalised.providers.keys()) {
-    if (!reached.has(id))
-      report.key(
-        "UNUSED_PROVIDER",
-        ["providers", id],
-        `no endpoint uses provider ${quote(id)}`,
-        "add an endpoint, or remove it",
-      );
+    if (reached.has(id)) continue;
+    report.key("UNUSED_PROVIDER", ["providers", id], `no endpoint uses provider ${quote(id)}`, hint);
   }
 }

@@ -2,30 +2,28 @@ import { isWithinCeilings } from "../../canon/ceiling.ts";
 import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { ResolvedRoute } from "../resolve/routes.ts";
+import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { checkApprovedLengths, checkEmbedding } from "./embeddings.ts";
 import { checkLimits } from "./limits.ts";
 
-type Routes = ReadonlyMap<string, ResolvedRoute>;
-
 /** What each workspace approves against what its routes need, and its limits against both. */
-export function checkWorkspaces(context: CompileContext, routes: Routes): void {
+export function checkWorkspaces(context: ResolvedContext): void {
   for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {
       const message = `workspace ${quote(workspace.id)} approves no route, so its keys cannot send any request`;
       context.report.value("APPROVAL_EMPTY", ["workspaces", workspace.id, "approve", "routes"], message);
     }
     for (const [index, id] of (context.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
-      const route = routes.get(id);
+      const route = context.routes.get(id);
       if (route === undefined) continue;
       const path = ["workspaces", workspace.id, "approve", "routes", index];
       checkApproval(context, workspace, route, path);
       checkEmbedding(context, workspace, route, path);
     }
     checkApprovedLengths(context, workspace);
-    checkModeration(context, workspace, routes);
-    checkLimits(context, workspace, routes);
+    checkModeration(context, workspace);
+    checkLimits(context, workspace);
   }
 }
 
@@ -68,7 +66,7 @@ function missingApprovals({ declared }: CompileContext, { approve }: WorkspaceRo
   return missing.join(" and ");
 }
 
-function checkModeration({ report }: CompileContext, workspace: WorkspaceRow, routes: Routes): void {
+function checkModeration({ report, routes }: ResolvedContext, workspace: WorkspaceRow): void {
   const { id, approve, defaultModerationRoute: name } = workspace;
   const route = name === null ? undefined : routes.get(name);
   if (name === null || route === undefined) return;

@@ -17,6 +17,12 @@ export interface ResolvedRoute {
   readonly fallbacks: readonly ResolvedCandidate[];
 }
 
+/** What checks may look at once references are followed. */
+export interface ResolvedContext extends CompileContext {
+  readonly endpoints: ReadonlyMap<string, ResolvedEndpoint>;
+  readonly routes: ReadonlyMap<string, ResolvedRoute>;
+}
+
 /** Routes by id, with the routes among their fallbacks written out. */
 export function resolveRoutes(
   context: CompileContext,

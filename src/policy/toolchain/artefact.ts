@@ -4,20 +4,8 @@ import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import { ToolchainError } from "./protocol.ts";
 import { parseJson } from "../../canon/json.ts";
+import { whole, type ValueOf } from "../../canon/json/schema.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
-
-/** The facts of `tools/rego/dist/manifest.json` about the artefact beside it. */
-interface Manifest {
-  /** Version of OPA, such as `v1.22.0`. */
-  readonly opa: string;
-  /** Version of Go, such as `go1.26.8`. */
-  readonly go: string;
-  /** Lower-case hexadecimal SHA-256 of the WASM module. */
-  readonly wasm_sha256: string;
-  readonly wasm_bytes: number;
-  readonly compressed_sha256: string;
-  readonly compressed_bytes: number;
-}
 
 interface Artefact {
   readonly manifest: Manifest;
@@ -27,20 +15,17 @@ interface Artefact {
 /** Where the published package and a clone both keep the artefact: two folders up from src/policy and from dist/policy. */
 export const ARTEFACT_DIRECTORY = new URL("../../../tools/rego/dist/", import.meta.url);
 
-const digest = { type: "string", pattern: "^[0-9a-f]{64}$" };
-const MANIFEST_SCHEMA = {
-  type: "object",
-  required: ["opa", "go", "wasm_sha256", "wasm_bytes", "compressed_sha256", "compressed_bytes"],
-  additionalProperties: false,
-  properties: {
-    opa: { type: "string", pattern: "^v\\d" },
-    go: { type: "string", pattern: "^go\\d" },
-    wasm_sha256: digest,
-    wasm_bytes: { type: "integer", minimum: 1 },
-    compressed_sha256: digest,
-    compressed_bytes: { type: "integer", minimum: 1 },
-  },
-} as const;
+const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
+/** `tools/rego/dist/manifest.json`: the facts of the artefact beside it. */
+const MANIFEST_SCHEMA = whole({
+  opa: { type: "string", pattern: "^v\\d" },
+  go: { type: "string", pattern: "^go\\d" },
+  wasm_sha256: digest,
+  wasm_bytes: { type: "integer", minimum: 1 },
+  compressed_sha256: digest,
+  compressed_bytes: { type: "integer", minimum: 1 },
+});
+type Manifest = ValueOf<typeof MANIFEST_SCHEMA>;
 
 /** How the check of a manifest is compiled. */
 export const MANIFEST_CHECK: ValidatorOptions = { schema: MANIFEST_SCHEMA };
