@@ -3,7 +3,7 @@ import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import type { NewExchange } from "../canon/credentials/key-management.ts";
 import { listItems, readDuration, readValue, required, textFlags } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
-import { type KeyField } from "../keys/key-option-error.ts";
+import type { KeyField } from "../keys/key-grants.ts";
 
 export const GRANT_HELP = `
   --exchange D              The key may be exchanged for tokens that live this long at most: 60s to 15m.

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { KeyOptionError } from "../keys/key-option-error.ts";
+import { KeyOptionError } from "../keys/key-grants.ts";
 import { SCOPES } from "../canon/scope.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
-import { KeyRotatedError } from "../keys/key-errors.ts";
-import type { KeyRecord } from "../keys/key-store.ts";
+import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
 import {
   listItems,
   noArguments,

@@ -1,13 +1,10 @@
 import { hash } from "node:crypto";
-
 import { DEFAULT_KEY_ENVIRONMENT } from "../canon/credentials/service-key.ts";
 import type { NewKey, Rotation } from "../canon/credentials/key-management.ts";
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
 import { OWNER_PATTERN } from "../canon/vocabulary.ts";
-import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
-import type { KeyRecord, KeyStore } from "./key-store.ts";
-import { checkExchange, checkLimits } from "./key-grants.ts";
-import { KeyOptionError, NO_SECRETS } from "./key-option-error.ts";
+import { KeyNotActiveError, KeyRotatedError, type KeyRecord, type KeyStore } from "./key-store.ts";
+import { checkExchange, checkLimits, KeyOptionError, NO_SECRETS } from "./key-grants.ts";
 import {
   holdsCredential,
   isEnvironment,

@@ -97,7 +97,7 @@ export class KeyRing {
    * @param keyText the whole key, as {@link bearerCredential} takes it from the header
    * @param now milliseconds since the epoch
    */
-  verify(keyText: string, now: number): Verification {
+  readonly verify = (keyText: string, now: number): Verification => {
     const publicId = publicIdIn(keyText);
     if (publicId === null) return INVALID;
     const entry = this.#entries.get(publicId) ?? ABSENT;
@@ -106,21 +106,21 @@ export class KeyRing {
     if (now >= entry.expiresAt) return EXPIRED;
     entry.usedAt = now;
     return entry.accepted;
-  }
+  };
 
   /** The owner of a key in any state; `null` where the secret is wrong. For the records of refusals; it authenticates no request. */
-  recognise(keyText: string): Identity | null {
+  readonly recognise = (keyText: string): Identity | null => {
     const publicId = publicIdOf(keyText);
     const entry = (publicId === null ? null : this.#entries.get(publicId)) ?? ABSENT;
     scratch.write(hash("sha256", keyText, "hex"), "latin1");
     return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok ? entry.accepted.identity : null;
-  }
+  };
 
   /** The owner of the key with this public id, in any state. It authenticates no request: a public id is no proof. */
-  named(publicId: string): Identity | null {
+  readonly named = (publicId: string): Identity | null => {
     const accepted = this.#entries.get(publicId)?.accepted;
     return accepted?.ok === true ? accepted.identity : null;
-  }
+  };
 
   /** Number of loaded keys, in any state. */
   get size(): number {
@@ -130,25 +130,25 @@ export class KeyRing {
   /**
    * The key of that id as long as it is good. No secret is looked at: only for who has shown, by a signature of ours, that the key's holder sent them.
    */
-  holder(publicId: string, now: number): KeyHolder | null {
+  readonly holder = (publicId: string, now: number): Holder | null => {
     const entry = this.#entries.get(publicId);
     if (entry === undefined || entry.revoked || now >= entry.expiresAt || !entry.accepted.ok) return null;
     entry.usedAt = now;
-    return { identity: entry.accepted.identity, exchange: entry.exchange };
-  }
+    return { identity: entry.accepted.identity, exchange: entry.exchange, rule: null };
+  };
 
   /** Whether a valid key lists this web origin in its exchange grant. */
-  allowsOrigin(origin: string, now: number): boolean {
+  readonly allowsOrigin = (origin: string, now: number): boolean => {
     for (const id of this.#keysOfOrigin.get(origin) ?? []) {
       const entry = this.#entries.get(id);
       if (entry !== undefined && !entry.revoked && now < entry.expiresAt) return true;
     }
     return false;
-  }
+  };
 
-  isRevoked(publicId: string): boolean {
+  readonly isRevoked = (publicId: string): boolean => {
     return this.#entries.get(publicId)?.revoked === true;
-  }
+  };
 
   has(publicId: string): boolean {
     return this.#entries.has(publicId);
@@ -166,33 +166,29 @@ export class KeyRing {
   }
 }
 
-/** A key that is good now. */
-interface KeyHolder {
+/** Who has something that tokens are made of: a key that is good now, or a rule for workloads. */
+export interface Holder {
   readonly identity: Identity;
   readonly exchange: ExchangeGrant | null;
+  /** Digest of the rule and its issuer, hexadecimal: a token of a rule that has changed since is refused. `null`: it is a key. */
+  readonly rule: string | null;
 }
 
 /** A ring that follows a store. */
-export interface OpenKeyRing {
-  readonly verify: (keyText: string, now: number) => Verification;
+export interface OpenKeyRing extends Pick<
+  KeyRing,
+  "verify" | "recognise" | "named" | "holder" | "allowsOrigin" | "isRevoked"
+> {
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring knows it now; verify
    * again. Known ids take the same way, so that the time does not distinguish them from unknown ones. False also where the key is known already, where there have been too many look-ups, where the store fails:
    * nothing has changed then. Never rejects.
    */
   readonly lookUp: (keyText: string) => Promise<boolean>;
-  /** Whether the ring knows the key as revoked. */
-  readonly isRevoked: (publicId: string) => boolean;
-  /** {@link KeyRing.recognise} */
-  readonly recognise: (keyText: string) => Identity | null;
-  /** {@link KeyRing.named} */
-  readonly named: (publicId: string) => Identity | null;
-  /** Loaded keys, in any state. */
-  readonly size: () => number;
   /** The same for who has the public id only. */
   readonly lookUpId: (publicId: string) => Promise<boolean>;
-  readonly holder: (publicId: string, now: number) => KeyHolder | null;
-  readonly allowsOrigin: (origin: string, now: number) => boolean;
+  /** Loaded keys, in any state. */
+  readonly size: () => number;
   /** Stops following and writes the last uses. */
   readonly close: () => Promise<void>;
 }
@@ -219,18 +215,19 @@ export async function openKeyRing(
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
   const lookUpId = lookUpIn(ring, keys);
+  const { verify, recognise, named, holder, allowsOrigin, isRevoked } = ring;
   return {
-    verify: (keyText, now) => ring.verify(keyText, now),
+    verify,
+    recognise,
+    named,
+    holder,
+    allowsOrigin,
+    isRevoked,
+    lookUpId,
     lookUp: (keyText) => {
       const publicId = publicIdOf(keyText);
       return publicId === null ? Promise.resolve(false) : lookUpId(publicId);
     },
-    lookUpId,
-    recognise: (keyText) => ring.recognise(keyText),
-    named: (publicId) => ring.named(publicId),
-    holder: (publicId, now) => ring.holder(publicId, now),
-    allowsOrigin: (origin, now) => ring.allowsOrigin(origin, now),
-    isRevoked: (publicId) => ring.isRevoked(publicId),
     size: () => ring.size,
     async close() {
       clearInterval(sweep);

@@ -1,4 +1,5 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
+import type { SessionHolder } from "../canon/credentials/session.ts";
 
 /** A service key as the store keeps it: of the secret only a digest (docs/keys.md#the-text-of-a-key). */
 export interface KeyRecord extends ServiceKey {
@@ -68,4 +69,81 @@ export interface KeyUse {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
+}
+
+/** A key with this id exists already; ids are random, so this is a repeated call or a copied record. */
+export class DuplicateKeyError extends Error {
+  override readonly name = "DuplicateKeyError";
+  constructor(id: string) {
+    super(`a key with the id ${id} exists already`);
+  }
+}
+
+/** Only a key that works can be replaced: rotation must not bring a revoked or expired grant back to life. */
+export class KeyNotActiveError extends Error {
+  override readonly name = "KeyNotActiveError";
+  constructor(id: string) {
+    super(`the key ${id} is revoked or expired; create a new key instead`);
+  }
+}
+
+/** Rotation is serial per key: a second one would give a key that lives no longer than the overlap of the first. */
+export class KeyRotatedError extends Error {
+  override readonly name = "KeyRotatedError";
+  constructor(id: string) {
+    super(`the key ${id} has been rotated already; rotate the key that replaced it, or create a new key`);
+  }
+}
+
+/** A session as the store keeps it: of the cookie's value only a digest. Times are milliseconds since the epoch. */
+export interface SessionRecord {
+  /** SHA-256 of the cookie's value, lower-case hexadecimal. */
+  readonly digest: string;
+  readonly holder: SessionHolder;
+  readonly createdAt: number;
+  /** When it was last used, to about a minute. */
+  readonly seenAt: number;
+  /** When it ends however much it is used. */
+  readonly endsAt: number;
+}
+
+/** Sessions that have ended are deleted. Nothing else of a session changes than when it was last seen. */
+export interface SessionStore {
+  /** Durable when it resolves. */
+  create(record: SessionRecord): Promise<void>;
+  /** As it is in the store now; `null` where there is none. */
+  find(digest: string): Promise<SessionRecord | null>;
+  /** An earlier time than the stored one, or an unknown session, changes nothing. */
+  touch(digest: string, at: number): Promise<void>;
+  /** Durable when it resolves. An unknown session changes nothing. */
+  end(digest: string): Promise<void>;
+  /** Deletes those that ended at `now` or earlier, and those last seen at `idleSince` or earlier; gives their number. */
+  prune(now: number, idleSince: number): Promise<number>;
+}
+
+/**
+ * The public half of a key with which one process signs tokens. Write access to these is the right to make tokens, as write access to keys is the right to make keys.
+ */
+export interface IssuerRecord {
+  /** Random, 1 to 64 characters of base64url; a token names it. */
+  readonly kid: string;
+  /** The Ed25519 public key, 32 bytes as base64url: `x` of its JWK (RFC 8037 §2). */
+  readonly publicKey: string;
+  /** When the last token signed with it has expired, milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Issuers are added, never changed, and pruned when they have expired. */
+export interface IssuerStore {
+  /** Durable when it resolves. A `kid` that is there already keeps its first record. */
+  publish(record: IssuerRecord): Promise<void>;
+  /** Those that expire after `now`, milliseconds since the epoch; by `kid`. */
+  list(now: number): Promise<readonly IssuerRecord[]>;
+  /**
+   * Calls back with all that have not expired before it resolves, and with all again within one second of a publication by this or another process.
+   * Gives back a function that ends it. A later failure to read the store is retried, and nothing is called for it.
+   */
+  watch(listener: (records: readonly IssuerRecord[]) => void): Promise<() => void>;
+  /** Deletes those that expired at `before` or earlier; gives their number. */
+  prune(before: number): Promise<number>;
 }

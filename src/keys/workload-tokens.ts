@@ -9,10 +9,13 @@ import {
   type WorkloadFault,
   type WorkloadIdentity,
   type WorkloadIssuer,
+  ruleOfCaller,
+  type WorkloadRule,
 } from "../canon/workload-identity.ts";
 import type { Clock } from "./key-record.ts";
+import type { Holder } from "./key-ring.ts";
 import { RemoteKeys, finderOf, type KeyFinder, type MonotonicClock } from "./issuer-keys.ts";
-import { ruleHolder } from "./rule-holder.ts";
+import type { Identity } from "../canon/identity.ts";
 
 /** Characters of a JWT: those of clouds have about two thousand. */
 const LONGEST = 16_384;
@@ -171,4 +174,39 @@ async function verifySignature(
 
 function audiences({ aud }: JWTPayload): readonly string[] {
   return typeof aud === "string" ? [aud] : (aud ?? []);
+}
+
+/** Rules are rows of frozen tables. */
+const holders = new WeakMap<WorkloadRule, Holder>();
+
+/** The rule of a caller's id; `null` where the table has none. */
+export function ruleHolder(workloads: WorkloadIdentity | undefined, callerId: string): Holder | null {
+  const id = ruleOfCaller(callerId);
+  if (workloads === undefined || id === null || !Object.hasOwn(workloads.rules, id)) return null;
+  const rule = workloads.rules[id];
+  if (rule === undefined) return null;
+  const known = holders.get(rule);
+  if (known !== undefined) return known;
+  const holder = makeHolder(workloads, rule);
+  holders.set(rule, holder);
+  return holder;
+}
+
+function makeHolder({ issuers }: WorkloadIdentity, rule: WorkloadRule): Holder {
+  const { id, workspace, scopes, environment, workload, owner, labels, operations, routes, lifetime } = rule;
+  const identity: Identity = Object.freeze({
+    workspace,
+    keyId: workloadCaller(id),
+    scopes: new Set(scopes),
+    environment,
+    workload,
+    labels,
+    ...(owner !== null && { owner }),
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  });
+  return {
+    identity,
+    exchange: { maximumLifetime: lifetime, operations, routes, origins: null },
+    rule: hash("sha256", canonicalJson([rule, issuers[rule.issuedBy] ?? null]), "hex"),
+  };
 }

@@ -6,8 +6,7 @@ import type { SecretReference } from "../canon/secret-reference.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
-import { Sessions } from "../keys/sessions.ts";
-import { SignInCodes } from "../keys/sign-in-codes.ts";
+import { Sessions, SignInCodes } from "../keys/sessions.ts";
 import type { Store } from "../store/port.ts";
 import type { ServeOptions } from "./serve-options.ts";
 

@@ -13,7 +13,7 @@ import { newRequestId } from "../http/heads.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
-import { ruleHolder, type RuleHolder } from "../keys/rule-holder.ts";
+import { ruleHolder } from "../keys/workload-tokens.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
 import { openQuotas, Opened, openWorkloads, startPolicies } from "./opened.ts";
@@ -117,8 +117,7 @@ async function open(
   });
   opened.add(keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
-  const findRule = (callerId: string): RuleHolder | null =>
-    ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
+  const findRule = (callerId: string) => ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
   const tokens = await openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
   const limited = openQuotas(store.limits);

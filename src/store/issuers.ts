@@ -1,4 +1,4 @@
-import type { IssuerRecord, IssuerStore } from "../keys/tokens/issuer-store.ts";
+import type { IssuerRecord, IssuerStore } from "../keys/key-store.ts";
 
 /** How often issuers are looked at, milliseconds; the port promises one second. */
 const POLL = 400;

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-
 import {
   createKey,
   DAY,
@@ -10,9 +9,9 @@ import {
   type KeyOptions,
   type RotateOptions,
 } from "../../src/keys/key-record.ts";
-import { KeyOptionError } from "../../src/keys/key-option-error.ts";
+import { KeyOptionError } from "../../src/keys/key-grants.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
-import { KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
+import { KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 

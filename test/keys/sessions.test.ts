@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
-import { Sessions } from "../../src/keys/sessions.ts";
-import { SignInCodes } from "../../src/keys/sign-in-codes.ts";
-import type { SessionRecord, SessionStore } from "../../src/keys/session-store.ts";
+import { Sessions, SignInCodes } from "../../src/keys/sessions.ts";
+import type { SessionRecord, SessionStore } from "../../src/keys/key-store.ts";
 
 const MINUTE = 60_000;
 const TIMES = { idle: 30 * MINUTE, absolute: 12 * 60 * MINUTE };

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError } from "../../src/evidence/evidence-store.ts";
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
-import type { KeyRecord } from "../../src/keys/key-store.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError, type KeyRecord } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { evidenceSearchLaws } from "./evidence-search-laws.ts";

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-
-import type { IssuerRecord } from "../../src/keys/tokens/issuer-store.ts";
+import type { IssuerRecord } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 
 const HOUR = 3_600_000;

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-
-import type { SessionRecord } from "../../src/keys/session-store.ts";
+import type { SessionRecord } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 
 export const PERSON = { issuer: "https://idp.example", subject: "248289", name: null, groups: ["sre", "<script>"] };

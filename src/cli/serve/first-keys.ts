@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { Scope } from "../../canon/scope.ts";
 import { createKey, importKey } from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
-import { DuplicateKeyError } from "../../keys/key-errors.ts";
+import { DuplicateKeyError } from "../../keys/key-store.ts";
 import type { Store } from "../../store/port.ts";
 import { CommandError } from "../terminal/command-io.ts";
 

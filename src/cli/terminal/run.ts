@@ -1,6 +1,6 @@
-import { KeyOptionError } from "../../keys/key-option-error.ts";
+import { KeyOptionError } from "../../keys/key-grants.ts";
 import { StartError } from "../../server/start-error.ts";
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { noSuchCommand, readArguments, type Options } from "./arguments.ts";
 import { flagAsTyped } from "./as-typed.ts";

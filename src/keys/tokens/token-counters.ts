@@ -1,4 +1,4 @@
-import type { TokenCeilings } from "../../canon/identity.ts";
+import type { Identity, TokenCeilings } from "../../canon/identity.ts";
 
 /**
  * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its ceiling again, so beyond this number its new ones are
@@ -9,14 +9,8 @@ const MAXIMUM_TOKENS = 20_000;
 /** A full workspace is looked through for what has expired once in so long, milliseconds. */
 const SCAN_INTERVAL = 1_000;
 
-/** A token, as far as counting needs it. */
-export interface CountedToken {
-  readonly tokenId: string;
-  readonly workspace: string;
-  readonly ceilings: TokenCeilings;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-}
+/** A caller, as far as counting needs it. */
+type CountedCaller = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
 
 interface Account {
   requests: number;
@@ -37,22 +31,23 @@ export class TokenCounters {
   readonly #accounts = new Map<string, Account>();
   readonly #workspaces = new Map<string, WorkspaceAccounts>();
 
-  /** The ceiling that is reached already; counts nothing. */
-  reached({ tokenId, ceilings }: CountedToken): "requests" | "tokens" | null {
-    const account = this.#accounts.get(tokenId);
-    return account === undefined ? null : reachedBy(account, ceilings);
+  /** The ceiling that is reached already; counts nothing. `null` too where the caller has no token. */
+  reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
+    if (narrowed == null) return null;
+    const account = this.#accounts.get(narrowed.tokenId);
+    return account === undefined ? null : reachedBy(account, narrowed.ceilings);
   }
 
   /**
    * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
    * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for each of its calls.
    */
-  take(token: CountedToken, now: number, requests = 1): "requests" | "tokens" | null {
-    const { tokenId, ceilings } = token;
-    if (ceilings.requests === null && ceilings.tokens === null) return null;
-    const account = this.#accounts.get(tokenId) ?? this.#open(token, now);
+  take(caller: CountedCaller, now: number, requests = 1): "requests" | "tokens" | null {
+    const { narrowed } = caller;
+    if (narrowed == null || (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)) return null;
+    const account = this.#accounts.get(narrowed.tokenId) ?? this.#open(narrowed.tokenId, caller, now);
     if (account === null) return "requests";
-    const reached = reachedBy(account, ceilings, requests);
+    const reached = reachedBy(account, narrowed.ceilings, requests);
     if (reached === null) account.requests += requests;
     return reached;
   }
@@ -63,7 +58,7 @@ export class TokenCounters {
     if (account !== undefined) account.tokens += tokens;
   }
 
-  #open({ tokenId, workspace, expiresAt }: CountedToken, now: number): Account | null {
+  #open(tokenId: string, { workspace, expiresAt }: CountedCaller, now: number): Account | null {
     const own = this.#workspaces.get(workspace) ?? { accounts: new Map(), scannedAt: Number.NEGATIVE_INFINITY };
     this.#workspaces.set(workspace, own);
     if (own.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(own, now);

@@ -1,20 +1,16 @@
 import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
-
 import { narrow, type TokenRequest } from "../../canon/credentials/narrowing.ts";
 import type { ExchangeFault, PreparedToken, Tokens, TokenVerification } from "../../canon/credentials/tokens.ts";
-import type { ExchangeGrant } from "../../canon/credentials/service-key.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import type { IssuerStore } from "./issuer-store.ts";
+import type { IssuerStore } from "../key-store.ts";
 import type { Clock } from "../key-record.ts";
-import type { OpenKeyRing } from "../key-ring.ts";
+import type { Holder, OpenKeyRing } from "../key-ring.ts";
 import { isToken, TOKEN_PREFIX, type RandomBytes } from "../key-text.ts";
-import type { RuleHolder } from "../rule-holder.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
-import { IssuerRing } from "./issuer-ring.ts";
-import { SigningKeys } from "./signing-key.ts";
-import { TokenCounters, type CountedToken } from "./token-counters.ts";
+import { IssuerRing, SigningKeys } from "./issuer-ring.ts";
+import { TokenCounters } from "./token-counters.ts";
 
 /** Characters; it must fit into a header of 16 KB. */
 const LONGEST = 4_096;
@@ -28,7 +24,7 @@ export interface TokenExchange extends Tokens {
 }
 
 /** The rule of a workload's caller id, as it is now; `null` where there is none. */
-type FindRule = (callerId: string) => RuleHolder | null;
+type FindRule = (callerId: string) => Holder | null;
 
 /**
  * Exchanging keys, and JWTs of workloads, for tokens, and knowing the tokens again (RFC 8693).
@@ -46,81 +42,53 @@ export async function openTokenExchange(
   await known.open();
   const signing = new SigningKeys(issuers, clock, randomBytes, (record) => known.add([record]));
   const counters = new TokenCounters();
-  const parents = new Parents(ring, findRule);
+  const holderOf: FindHolder = (callerId, now) =>
+    ruleOfCaller(callerId) === null ? ring.holder(callerId, now) : findRule(callerId);
   return {
     isToken,
-    verify: (text, now) => verify(parents, known, text, now),
-    reached: (identity) => {
-      const token = countedToken(identity);
-      return token === null ? null : counters.reached(token);
-    },
-    take: (identity, now, requests) => {
-      const token = countedToken(identity);
-      return token === null ? null : counters.take(token, now, requests);
-    },
+    verify: (text, now) => verify(ring, holderOf, known, text, now),
+    reached: (identity) => counters.reached(identity),
+    take: (identity, now, requests) => counters.take(identity, now, requests),
     spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
-    prepare: (identity, requested) => prepare(parents, signing, clock, randomBytes, identity, requested),
+    prepare: (identity, requested) => prepare(holderOf, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
     close: () => known.close(),
   };
 }
 
-function countedToken({ workspace, expiresAt, narrowed }: Identity): CountedToken | null {
-  if (narrowed === undefined || narrowed === null) return null;
-  return { tokenId: narrowed.tokenId, ceilings: narrowed.ceilings, workspace, expiresAt };
+/** Who has the key or the rule of that id, as long as it is good. */
+type FindHolder = (callerId: string, now: number) => Holder | null;
+
+/** Who gave a token of ours, and whose it was where the giver has ended. */
+async function parentOf(
+  { keyId, rule }: Token,
+  ring: OpenKeyRing,
+  holderOf: FindHolder,
+  now: number,
+): Promise<{ readonly parent: Holder | null; readonly owner: Identity | null }> {
+  const known = holderOf(keyId, now);
+  if (ruleOfCaller(keyId) !== null) {
+    // A rule that says something else now has not given this token.
+    return { parent: known?.rule === rule ? known : null, owner: known?.identity ?? null };
+  }
+  // The key is checked at every use, so its end ends its tokens.
+  const parent = known ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
+  return { parent, owner: parent?.identity ?? ring.named(keyId) };
 }
 
-/** What a token is of: a key, or a rule for workloads. */
-interface Parent {
-  readonly identity: Identity;
-  readonly exchange: ExchangeGrant | null;
-  /** `null`: it is a key. */
-  readonly rule: string | null;
-}
-
-class Parents {
-  readonly #ring: OpenKeyRing;
-  readonly #findRule: FindRule;
-
-  constructor(ring: OpenKeyRing, findRule: FindRule) {
-    this.#ring = ring;
-    this.#findRule = findRule;
-  }
-
-  /** The parent as long as it is good. */
-  holder(keyId: string, now: number): Parent | null {
-    if (ruleOfCaller(keyId) === null) {
-      const key = this.#ring.holder(keyId, now);
-      return key === null ? null : { ...key, rule: null };
-    }
-    const rule = this.#findRule(keyId);
-    return rule === null ? null : { identity: rule.identity, exchange: rule.exchange, rule: rule.digest };
-  }
-
-  /** The parent of a token of ours, and whose token it was where the parent has ended. */
-  async of(
-    { keyId, rule }: Token,
-    now: number,
-  ): Promise<{ readonly parent: Parent | null; readonly owner: Identity | null }> {
-    if (ruleOfCaller(keyId) !== null) {
-      const found = this.holder(keyId, now);
-      // A rule that says something else now has not given this token.
-      return { parent: found?.rule === rule ? found : null, owner: found?.identity ?? null };
-    }
-    // The key is checked at every use, so its end ends its tokens.
-    const known = this.holder(keyId, now);
-    const parent = known ?? ((await this.#ring.lookUpId(keyId)) ? this.holder(keyId, now) : null);
-    return { parent, owner: parent?.identity ?? this.#ring.named(keyId) };
-  }
-}
-
-async function verify(parents: Parents, issuers: IssuerRing, text: string, now: number): Promise<TokenVerification> {
+async function verify(
+  ring: OpenKeyRing,
+  holderOf: FindHolder,
+  issuers: IssuerRing,
+  text: string,
+  now: number,
+): Promise<TokenVerification> {
   if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(TOKEN_PREFIX.length))) return INVALID;
   try {
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
     if (token === null) return INVALID;
-    const { parent, owner } = await parents.of(token, now);
+    const { parent, owner } = await parentOf(token, ring, holderOf, now);
     if (owner === null || owner.workspace !== token.workspace) return INVALID;
     const identity: Identity = Object.freeze({
       ...owner,
@@ -177,7 +145,7 @@ class UnknownIssuerError extends Error {
 }
 
 function prepare(
-  parents: Parents,
+  holderOf: FindHolder,
   signing: SigningKeys,
   clock: Clock,
   randomBytes: RandomBytes,
@@ -185,7 +153,7 @@ function prepare(
   requested: TokenRequest,
 ): PreparedToken | ExchangeFault {
   const now = clock();
-  const parent = parents.holder(identity.keyId, now);
+  const parent = holderOf(identity.keyId, now);
   if (parent === null || parent.exchange === null || (identity.narrowed ?? null) !== null) {
     return { fault: "not_granted" };
   }

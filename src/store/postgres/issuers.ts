@@ -1,5 +1,5 @@
 import { watchIssuers } from "../issuers.ts";
-import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
+import type { IssuerStore } from "../../keys/key-store.ts";
 import type { PostgresLink } from "./link.ts";
 import { readNumber, readText } from "../rows/row.ts";
 

@@ -1,5 +1,5 @@
 import { holderText } from "../../canon/credentials/session.ts";
-import type { SessionStore } from "../../keys/session-store.ts";
+import type { SessionStore } from "../../keys/key-store.ts";
 import { readNumber } from "../rows/row.ts";
 import { holderColumns, readSession } from "../rows/session-row.ts";
 import type { PostgresLink } from "./link.ts";

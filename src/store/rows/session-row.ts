@@ -1,6 +1,6 @@
 import type { Person } from "../../canon/credentials/session.ts";
 import { isJsonObject, parseJson } from "../../canon/json.ts";
-import type { SessionRecord } from "../../keys/session-store.ts";
+import type { SessionRecord } from "../../keys/key-store.ts";
 import { readNumber, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
 
 /** A session from its columns; their names are the same in every engine. */

@@ -1,14 +1,12 @@
 import type { LimitStore } from "../../limits/limit-store.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import type { KeyRecord, KeyStore } from "../../keys/key-store.ts";
-import type { SessionStore } from "../../keys/session-store.ts";
+import type { KeyRecord, KeyStore, SessionStore, IssuerStore } from "../../keys/key-store.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { SummaryStore } from "../../governance/summary-store.ts";
 import type { Store } from "../port.ts";
 import { policyLogOver } from "../policy-log.ts";
 import { rollUpPages } from "../rows/roll-up-rows.ts";
 import { watchIssuers } from "../issuers.ts";
-import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";

@@ -2,7 +2,7 @@ import type { RecordBatch } from "../batch/frames.ts";
 import type { StoredBatch } from "../batch/stored-batch.ts";
 import type { Door } from "./shared/door.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
-import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
+import type { IssuerRecord, KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
@@ -16,7 +16,6 @@ import type {
 } from "../../evidence/evidence-store.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { SessionReply, SessionRequest } from "./tables/session-table.ts";
-import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {

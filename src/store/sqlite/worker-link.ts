@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
-import type { KeyRecord } from "../../keys/key-store.ts";
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
+import { type KeyRecord, DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/errors/store-unavailable.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 

@@ -1,8 +1,7 @@
 import { exportJWK, generateKeyPair } from "jose";
 import { expect, it } from "vitest";
-
 import { IssuerRing } from "../../../src/keys/tokens/issuer-ring.ts";
-import type { IssuerRecord, IssuerStore } from "../../../src/keys/tokens/issuer-store.ts";
+import type { IssuerRecord, IssuerStore } from "../../../src/keys/key-store.ts";
 
 const { publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
 const { x = "" } = await exportJWK(publicKey);

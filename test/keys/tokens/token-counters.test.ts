@@ -1,17 +1,20 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import type { TokenCeilings } from "../../../src/canon/identity.ts";
-import { TokenCounters, type CountedToken } from "../../../src/keys/tokens/token-counters.ts";
+import type { Identity, TokenCeilings } from "../../../src/canon/identity.ts";
+import { TokenCounters } from "../../../src/keys/tokens/token-counters.ts";
 
-const counted = (
-  tokenId: string,
-  ceilings: Partial<TokenCeilings>,
-  more: Partial<CountedToken> = {},
-): CountedToken => ({
-  tokenId,
+type Counted = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
+
+const counted = (tokenId: string, ceilings: Partial<TokenCeilings>, more: Partial<Counted> = {}): Counted => ({
   workspace: "w",
-  ceilings: { requests: null, tokens: null, ...ceilings },
+  narrowed: {
+    tokenId,
+    operations: null,
+    routes: null,
+    origin: null,
+    ceilings: { requests: null, tokens: null, ...ceilings },
+  },
   expiresAt: 1_000,
   ...more,
 });

@@ -1,13 +1,11 @@
+import postgres from "postgres";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-
 import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { GENESIS } from "../../../src/evidence/chain.ts";
-import { KeyRotatedError } from "../../../src/keys/key-errors.ts";
+import { KeyRotatedError, type KeyRecord } from "../../../src/keys/key-store.ts";
 import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
-import type { KeyRecord } from "../../../src/keys/key-store.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { Pool } from "../../../src/store/postgres/pool.ts";

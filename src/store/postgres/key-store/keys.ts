@@ -1,5 +1,10 @@
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../../keys/key-errors.ts";
-import type { KeyRecord, KeyStore } from "../../../keys/key-store.ts";
+import {
+  DuplicateKeyError,
+  KeyNotActiveError,
+  KeyRotatedError,
+  type KeyRecord,
+  type KeyStore,
+} from "../../../keys/key-store.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "../failure.ts";
 import type { KeyFeed } from "./key-feed.ts";
 import { KEY_COLUMNS, readKey } from "./key-row.ts";

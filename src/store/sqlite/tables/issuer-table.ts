@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import type { IssuerRecord } from "../../../keys/tokens/issuer-store.ts";
+import type { IssuerRecord } from "../../../keys/key-store.ts";
 import type { StoreReply, StoreRequest } from "../protocol.ts";
 import { readNumber, readText } from "../../rows/row.ts";
 

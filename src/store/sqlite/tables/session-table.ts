@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
 import { holderText } from "../../../canon/credentials/session.ts";
-import type { SessionRecord } from "../../../keys/session-store.ts";
+import type { SessionRecord } from "../../../keys/key-store.ts";
 import { holderColumns, readSession } from "../../rows/session-row.ts";
 
 /** The calls about sessions to the store's thread. */
