@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/j
 import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY } from "../../src/http/contract/examples.ts";
 import type { Answered } from "./contract.ts";
 
-const PATH = resolve(import.meta.dirname, "../../src/http/contract/examples/recorded-answers.json");
+const PATH = resolve(import.meta.dirname, "../../src/http/contract/recorded-answers.json");
 
 /** The first whole answer and the first stream of each endpoint, as examples for the contract. */
 export class AnswerRecorder {

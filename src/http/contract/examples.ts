@@ -121,7 +121,7 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   getGovernanceSummary: { parameters: { group_by: "operation,day" } },
 };
 
-import RECORDED from "./examples/recorded-answers.json" with { type: "json" };
+import RECORDED from "./recorded-answers.json" with { type: "json" };
 
 const INFERENCE_EXAMPLES: Readonly<Record<string, EndpointExample>> = Object.fromEntries(
   INFERENCE_ENDPOINTS.map(({ id, surface }) => [id, { requests: surface.contract.examples }]),

@@ -15,7 +15,6 @@ import { DECISION_HANDLERS } from "./decision-handlers.ts";
 import { readWorkspaces } from "./covered-workspaces.ts";
 import { CATALOGUE_HANDLERS } from "./catalogue-handlers.ts";
 import { healthAnswer, statusFacts } from "./health.ts";
-import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
 import { takeSimulation } from "./simulation-rate.ts";
@@ -24,7 +23,6 @@ import { decideFrom, simulatedDecision, simulationQuestion, simulationView } fro
 /** By the id of the endpoint. */
 export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   ...KEY_HANDLERS,
-  ...NAMED_KEY_HANDLERS,
   ...POLICY_HANDLERS,
   ...DECISION_HANDLERS,
   ...CATALOGUE_HANDLERS,
