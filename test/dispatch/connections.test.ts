@@ -59,20 +59,20 @@ describe("the gates of a table's endpoints", () => {
   };
 
   const fill = (gate: EndpointLimiter): readonly Release[] => {
-    const leaves: Release[] = [];
-    for (let leave = gate.tryEnter(); leave !== null; leave = gate.tryEnter()) leaves.push(leave);
-    return leaves;
+    const releases: Release[] = [];
+    for (let release = gate.tryEnter(); release !== null; release = gate.tryEnter()) releases.push(release);
+    return releases;
   };
 
   it("hold both limits: each endpoint's own, and the provider's over all of its endpoints", () => {
     const rows = [endpoint("a", { maxConcurrency: 2 }), endpoint("b", { maxConcurrency: 4 }), endpoint("c")] as const;
     const acquired = acquireWith([provider("p", { maxConcurrency: 5 })], rows);
     const [a, b, c] = rows.map((row) => gateTo(acquired, row));
-    const leaves = a === undefined ? [] : fill(a);
-    expect(leaves).toHaveLength(2);
+    const releases = a === undefined ? [] : fill(a);
+    expect(releases).toHaveLength(2);
     expect(b === undefined ? [] : fill(b)).toHaveLength(3);
     expect(c?.tryEnter()).toBeNull();
-    for (const leave of leaves) leave();
+    for (const release of releases) release();
     expect(c === undefined ? [] : fill(c)).toHaveLength(2);
   });
 
@@ -81,13 +81,13 @@ describe("the gates of a table's endpoints", () => {
     const after = endpoint("a", { maxConcurrency: 4 });
     const first = acquireWith([provider("p", { maxConcurrency: 3, queue: { size: 9, wait: 60_000 } })], [before]);
     const gate = gateTo(first, before);
-    const leaves = fill(gate);
-    expect(leaves).toHaveLength(2);
+    const releases = fill(gate);
+    expect(releases).toHaveLength(2);
     const waiting = [gate.enter(Infinity), gate.enter(Infinity), gate.enter(Infinity)];
     const second = acquireWith([provider("p", { maxConcurrency: 4, queue: { size: 0, wait: 60_000 } })], [after]);
     expect(await Promise.all(waiting.slice(0, 2))).not.toContain(null);
     expect(await gateTo(second, after).enter(Infinity)).toBeNull();
-    leaves[0]?.();
+    releases[0]?.();
     expect(await waiting[2]).not.toBeNull();
     expect(gateTo(second, after).tryEnter()).toBeNull();
     await first.release();

@@ -123,7 +123,7 @@ describe("the deadline for the first output", () => {
     exchange.cancel();
   });
 
-  it("leaves the other deadlines as they are when the output has begun", async () => {
+  it("does not change the other deadlines when the output has begun", async () => {
     const { exchange, listener } = ask(await silent(), { timeouts: { idle: 1_500, firstToken: 1_000 } });
     await until(() => listener.sawHeaders);
     exchange.outputBegan();
@@ -196,15 +196,15 @@ describe("the deadline for the first output", () => {
   });
 
   it("reports nothing when the call was given up, or when its rest is read away", async () => {
-    for (const leave of ["cancel", "drain"] as const) {
+    for (const end of ["cancel", "drain"] as const) {
       const { exchange, listener } = ask(await chattering());
       await until(() => listener.bytes > 0);
       exchange.pause();
-      exchange[leave]();
+      exchange[end]();
       exchange.resume();
       exchange.outputBegan();
       await pause(250);
-      expect([listener.failure, listener.ended], leave).toEqual([null, false]);
+      expect([listener.failure, listener.ended], end).toEqual([null, false]);
     }
   });
 });

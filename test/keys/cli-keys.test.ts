@@ -71,7 +71,7 @@ describe("keys create", () => {
     expect(parseKeyText(json["key"] ?? "")).toEqual({ publicId: json["id"], environment: "staging" });
   });
 
-  it("takes limits and leave to be exchanged, shows them, and rotation keeps them", async () => {
+  it("takes limits and the permission to be exchanged, shows them, and rotation keeps them", async () => {
     const grants = [
       ..."--exchange 10m --exchange-operations embeddings,chat.completions --exchange-origins https://app.example.com".split(
         " ",

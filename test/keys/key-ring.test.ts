@@ -199,22 +199,22 @@ describe("openKeyRing, lookUp", () => {
 
   it("does not bring back a key that was revoked while it was looked for", async () => {
     const { text, record } = make();
-    let tell: (records: readonly KeyRecord[]) => void = () => undefined;
+    let notify: (records: readonly KeyRecord[]) => void = () => undefined;
     const ring = await openKeyRing({
       ...silentStore(new Map()),
       get: () => {
         // The look-up's answer, from before the revocation, arrives after the news of it.
-        tell([{ ...record, status: "revoked", revokedAt: NOW }]);
+        notify([{ ...record, status: "revoked", revokedAt: NOW }]);
         return Promise.resolve(record);
       },
       watch: (listener) => {
-        tell = listener;
+        notify = listener;
         return Promise.resolve(() => undefined);
       },
     });
     await ring.lookUp(text);
     expect(ring.verify(text, NOW)).toEqual(INVALID);
-    tell([record]);
+    notify([record]);
     expect(ring.verify(text, NOW)).toEqual(INVALID);
     await ring.close();
   });
@@ -224,15 +224,15 @@ describe("openKeyRing, lookUp", () => {
     const failing = await openKeyRing({ ...silentStore(new Map()), get: () => Promise.reject(new Error("on fire")) });
     expect(await failing.lookUp(text)).toBe(false);
     await failing.close();
-    let tell: (records: readonly KeyRecord[]) => void = () => undefined;
+    let notify: (records: readonly KeyRecord[]) => void = () => undefined;
     const ring = await openKeyRing({
       ...silentStore(new Map()),
       get: () => {
-        tell([{ ...record, expiresAt: NOW }]);
+        notify([{ ...record, expiresAt: NOW }]);
         return Promise.resolve(record);
       },
       watch: (listener) => {
-        tell = listener;
+        notify = listener;
         return Promise.resolve(() => undefined);
       },
     });

@@ -25,7 +25,7 @@ describe("makeKeyText and parseKeyText", () => {
     );
   });
 
-  it("refuse every key with one character changed, left out, doubled, or two neighbours swapped", () => {
+  it("refuse every key with one character changed, omitted, doubled, or two neighbours swapped", () => {
     const { text } = makeKeyText(randomBytes, "production");
     for (let index = 0; index < text.length; index += 1) {
       const before = text.slice(0, index);

@@ -61,7 +61,15 @@ describe("what is out for its health", () => {
       "cba",
       null,
     ],
-    ["ill ones within what limited ones leave", "abc", { a: limited(9), b: ejected(8) }, 0.34, "cba", "ba", null],
+    [
+      "ejected ones within the share that limited ones do not use",
+      "abc",
+      { a: limited(9), b: ejected(8) },
+      0.34,
+      "cba",
+      "ba",
+      null,
+    ],
     ["half-open, and no more may be out", "abc", { b: half(false), c: ejected(9) }, 0.34, "abc", "c", null],
   ])("%s", (_, ids, outlooks, share, order, out, trial) => {
     const arrangement = arrange(plan(ids), circumstances(outlooks, share));

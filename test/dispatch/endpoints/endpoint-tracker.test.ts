@@ -33,7 +33,7 @@ function withoutA(settings: HealthSettings = SETTINGS): EndpointTracker {
 }
 
 describe("an endpoint that fails", () => {
-  it("is left out, then tried by exactly one request, then back", () => {
+  it("is ejected, then tried by exactly one request, then back", () => {
     const tracker = withoutA();
     expect(orderOf(tracker, 0)).toBe("bca");
     expect(orderOf(tracker, 9_999)).toBe("bca");

@@ -161,7 +161,7 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
   });
 
-  it("that succeeds leaves nothing of what the window held before", () => {
+  it("that succeeds clears what the window held before", () => {
     const settings = { ...SETTINGS, consecutiveFailures: 0 };
     const health = new Health();
     fail(health, 10, 0, settings);

@@ -8,7 +8,7 @@ import { fewOrMany } from "../../support/long.ts";
 import { NEVER, admitted, queue, turn } from "./support.ts";
 
 describe("a limiter", () => {
-  it("lets in as many as its limit, and one more for each that leaves", () => {
+  it("admits as many as its limit, and one more for each that is released", () => {
     const gate = new ConcurrencyLimiter(2, queue());
     const first = admitted(gate.tryEnter());
     admitted(gate.tryEnter());
@@ -19,12 +19,12 @@ describe("a limiter", () => {
     expect(gate.tryEnter()).toBeNull();
   });
 
-  it("counts a leave once, however often it is called", () => {
+  it("counts a release once, however often it is called", () => {
     const gate = new ConcurrencyLimiter(2, queue());
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     admitted(gate.tryEnter());
-    leave();
-    leave();
+    release();
+    release();
     expect(gate.inFlight).toBe(1);
   });
 
@@ -37,11 +37,11 @@ describe("a limiter", () => {
 
   it("queues as many as its size, and refuses the next at once", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     expect(await gate.enter(NEVER)).toBeNull();
     expect(gate.waiting).toBe(2);
-    leave();
+    release();
     admitted((await waiting[0]) ?? null)();
     admitted((await waiting[1]) ?? null)();
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);
@@ -55,9 +55,9 @@ describe("a limiter", () => {
 
   it("lets no request overtake: a slot goes to who waits before anybody can request it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
-    leave();
+    release();
     expect(gate.tryEnter()).toBeNull();
     expect([gate.inFlight, gate.waiting]).toEqual([1, 0]);
     admitted(await waiting);
@@ -71,7 +71,7 @@ describe("a limiter", () => {
 
   it("lets go of an aborted waiter in the same turn: its room in the queue is free", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const controller = new AbortController();
     const gone = gate.enter(NEVER, controller.signal);
     const patient = gate.enter(NEVER);
@@ -80,18 +80,18 @@ describe("a limiter", () => {
     expect(await gone).toBeNull();
     const next = gate.enter(NEVER);
     expect(gate.waiting).toBe(2);
-    leave();
+    release();
     admitted(await patient)();
     admitted(await next)();
     expect(gate.inFlight).toBe(0);
   });
 
-  it("leaves a slot with the request that was given it, though the signal is aborted before they hear of it", async () => {
+  it("keeps a slot with the request that was given it, though the signal is aborted before they hear of it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const controller = new AbortController();
     const waiting = gate.enter(NEVER, controller.signal);
-    leave();
+    release();
     controller.abort();
     admitted(await waiting)();
     expect(gate.inFlight).toBe(0);
@@ -110,13 +110,13 @@ describe("a reload of a limiter's limits", () => {
 
   it("lets no request in before the calls under way are fewer than a lowered limit", async () => {
     const gate = new ConcurrencyLimiter(3, queue());
-    const leaves = [1, 2, 3].map(() => admitted(gate.tryEnter()));
+    const releases = [1, 2, 3].map(() => admitted(gate.tryEnter()));
     const waiting = gate.enter(NEVER);
     gate.setLimits(1, queue());
-    for (const [index, leave] of leaves.entries()) {
+    for (const [index, release] of releases.entries()) {
       expect(gate.tryEnter()).toBeNull();
       expect([gate.inFlight, gate.waiting]).toEqual([3 - index, 1]);
-      leave();
+      release();
     }
     expect([gate.inFlight, gate.waiting]).toEqual([1, 0]);
     admitted(await waiting)();
@@ -125,12 +125,12 @@ describe("a reload of a limiter's limits", () => {
 
   it("changes the queue for those who come from now on, and rejects no waiting request", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     gate.setLimits(1, queue({ size: 1 }));
     expect(gate.waiting).toBe(2);
     expect(await gate.enter(NEVER)).toBeNull();
-    leave();
+    release();
     admitted((await waiting[0]) ?? null);
     expect(await gate.enter(NEVER)).toBeNull();
     gate.setLimits(1, queue({ size: 2 }));
@@ -153,7 +153,7 @@ describe("the time in a limiter's queue", () => {
   ])("ends at %s", async (_, wait, deadline, end) => {
     const gate = new ConcurrencyLimiter(1, queue({ wait }));
     admitted(gate.tryEnter());
-    const settled = vi.fn<(leave: Release | null) => void>();
+    const settled = vi.fn<(release: Release | null) => void>();
     void gate.enter(performance.now() + deadline).then(settled);
     await vi.advanceTimersByTimeAsync(end - 1);
     expect(settled).not.toHaveBeenCalled();
@@ -165,7 +165,7 @@ describe("the time in a limiter's queue", () => {
 
   it("takes no slot when a waiter in the middle has waited too long", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = admitted(gate.tryEnter());
+    const release = admitted(gate.tryEnter());
     const names: string[] = [];
     const come = (name: string, deadline: number): void => {
       void gate.enter(performance.now() + deadline).then((slot) => {
@@ -177,25 +177,25 @@ describe("the time in a limiter's queue", () => {
     come("second", 10);
     come("third", 1_000);
     await vi.advanceTimersByTimeAsync(10);
-    leave();
+    release();
     await turn();
     expect(names).toEqual(["second gave up", "first", "third"]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("leaves no timer and no listener, however a wait ends", async () => {
-    const ends: Record<string, (leave: Release, controller: AbortController) => void> = {
-      slot: (leave) => leave(),
+  it("keeps no timer and no listener, however a wait ends", async () => {
+    const ends: Record<string, (release: Release, controller: AbortController) => void> = {
+      slot: (release) => release(),
       abort: (_, controller) => controller.abort(),
       time: () => vi.advanceTimersByTime(100),
     };
     for (const [name, end] of Object.entries(ends)) {
       const gate = new ConcurrencyLimiter(1, queue({ wait: 100 }));
       const controller = new AbortController();
-      const leave = admitted(gate.tryEnter());
+      const release = admitted(gate.tryEnter());
       const waiting = gate.enter(NEVER, controller.signal);
       expect([vi.getTimerCount(), getEventListeners(controller.signal, "abort").length], name).toEqual([1, 1]);
-      end(leave, controller);
+      end(release, controller);
       await waiting;
       expect([vi.getTimerCount(), getEventListeners(controller.signal, "abort").length], name).toEqual([0, 0]);
     }
@@ -206,7 +206,7 @@ describe("the time in a limiter's queue", () => {
 type Happening =
   | { readonly kind: "try" }
   | { readonly kind: "enter"; readonly deadline: number }
-  | { readonly kind: "leave" | "abort" | "leave again"; readonly who: number }
+  | { readonly kind: "release" | "abort" | "release again"; readonly who: number }
   | { readonly kind: "pass"; readonly time: number }
   | { readonly kind: "reload"; readonly limit: number; readonly size: number; readonly wait: number };
 
@@ -217,8 +217,8 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("enter" as const), deadline: fc.integer({ min: -5, max: 90 }) }),
     weight: 4,
   },
-  { arbitrary: fc.record({ kind: fc.constant("leave" as const), who }), weight: 3 },
-  fc.record({ kind: fc.constant("leave again" as const), who }),
+  { arbitrary: fc.record({ kind: fc.constant("release" as const), who }), weight: 3 },
+  fc.record({ kind: fc.constant("release again" as const), who }),
   fc.record({ kind: fc.constant("abort" as const), who }),
   fc.record({ kind: fc.constant("pass" as const), time: fc.integer({ min: 1, max: 30 }) }),
   fc.record({
@@ -251,7 +251,7 @@ class Model {
     else this.waiting.push({ id, until });
   }
 
-  leave(id: number): void {
+  release(id: number): void {
     this.inside = this.inside.filter((other) => other !== id);
     this.admit();
   }
@@ -291,9 +291,9 @@ describe("any schedule", () => {
         const left: Release[] = [];
         const refused: number[] = [];
         const controllers = new Map<number, AbortController>();
-        const hear = (id: number, leave: Release | null): void => {
-          if (leave === null) refused.push(id);
-          else inside.set(id, leave);
+        const hear = (id: number, release: Release | null): void => {
+          if (release === null) refused.push(id);
+          else inside.set(id, release);
         };
         let next = 0;
         for (const one of happenings) {
@@ -308,21 +308,21 @@ describe("any schedule", () => {
             case "enter": {
               const controller = new AbortController();
               controllers.set(id, controller);
-              void gate.enter(performance.now() + one.deadline, controller.signal).then((leave) => hear(id, leave));
+              void gate.enter(performance.now() + one.deadline, controller.signal).then((release) => hear(id, release));
               model.enter(id, one.deadline);
               break;
             }
-            case "leave": {
+            case "release": {
               const chosen = [...inside.keys()][one.who % Math.max(1, inside.size)];
               if (chosen === undefined) break;
-              const leave = admitted(inside.get(chosen) ?? null);
+              const release = admitted(inside.get(chosen) ?? null);
               inside.delete(chosen);
-              left.push(leave);
-              leave();
-              model.leave(chosen);
+              left.push(release);
+              release();
+              model.release(chosen);
               break;
             }
-            case "leave again": {
+            case "release again": {
               left[one.who % Math.max(1, left.length)]?.();
               break;
             }
@@ -353,13 +353,13 @@ describe("any schedule", () => {
           expect([gate.inFlight, gate.waiting]).toEqual([model.inside.length, model.waiting.length]);
           expect(vi.getTimerCount()).toBe(model.waiting.length);
         }
-        // Everybody leaves: everybody who waits gets in, in the order of coming, and nothing stays behind.
+        // All are released: all that wait are admitted, in the order of arrival, and nothing stays behind.
         while (inside.size > 0) {
-          const [[first, leave] = []] = inside;
-          if (first === undefined || leave === undefined) break;
+          const [[first, release] = []] = inside;
+          if (first === undefined || release === undefined) break;
           inside.delete(first);
-          leave();
-          model.leave(first);
+          release();
+          model.release(first);
           await turn();
           expect([...inside.keys()].toSorted(ascending)).toEqual(model.inside.toSorted(ascending));
         }
@@ -385,13 +385,13 @@ describe("any schedule", () => {
           const call = async (id: number): Promise<void> => {
             await scheduler.schedule(Promise.resolve(), `call ${id} comes`);
             came.push(id);
-            const leave = admitted(await gate.enter(NEVER));
+            const release = admitted(await gate.enter(NEVER));
             entered.push(id);
             running += 1;
             expect(running).toBeLessThanOrEqual(limit);
             await scheduler.schedule(Promise.resolve(), `call ${id} ends`);
             running -= 1;
-            leave();
+            release();
           };
           const calls = Array.from({ length: count }, (_, id) => call(id));
           await scheduler.waitFor(Promise.all(calls));
@@ -408,7 +408,7 @@ function ascending(left: number, right: number): number {
 }
 
 describe("hundreds of thousands of calls", () => {
-  it("leave nothing behind", async () => {
+  it("keep nothing behind", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const gate = new ConcurrencyLimiter(2, queue({ size: 4 }));

@@ -14,21 +14,21 @@ describe("the limiter of a slot", () => {
   it("is the provider's where the endpoint has no limit of its own", () => {
     const provider = new ConcurrencyLimiter(1, queue());
     const slot = endpointLimiter(provider, null);
-    const leave = admitted(slot.tryEnter());
+    const release = admitted(slot.tryEnter());
     expect([provider.inFlight, slot.tryEnter()]).toEqual([1, null]);
-    leave();
+    release();
     expect(provider.inFlight).toBe(0);
   });
 
-  it("enters both and leaves both, once", async () => {
+  it("enters both and releases both, once", async () => {
     const [provider, endpoint] = [new ConcurrencyLimiter(5, queue()), new ConcurrencyLimiter(5, queue())];
     const slot = endpointLimiter(provider, endpoint);
-    const leaves = [admitted(slot.tryEnter()), admitted(await slot.enter(NEVER))];
+    const releases = [admitted(slot.tryEnter()), admitted(await slot.enter(NEVER))];
     expect(counts(provider, endpoint)).toEqual([
       [2, 0],
       [2, 0],
     ]);
-    for (const leave of [...leaves, ...leaves]) leave();
+    for (const release of [...releases, ...releases]) release();
     expect(counts(provider, endpoint)).toEqual([
       [0, 0],
       [0, 0],
@@ -45,14 +45,14 @@ describe("the limiter of a slot", () => {
       new ConcurrencyLimiter(endpointLimit, none),
     ];
     const slot = endpointLimiter(provider, endpoint);
-    const leave = admitted(slot.tryEnter());
+    const release = admitted(slot.tryEnter());
     expect(slot.tryEnter()).toBeNull();
     expect(await slot.enter(NEVER)).toBeNull();
     expect(counts(provider, endpoint)).toEqual([
       [1, 0],
       [1, 0],
     ]);
-    leave();
+    release();
     admitted(slot.tryEnter());
   });
 
@@ -70,7 +70,7 @@ describe("the limiter of a slot", () => {
   it("gives the endpoint's slot to the next in line where there is none at the provider", async () => {
     const provider = new ConcurrencyLimiter(1, queue({ size: 1 }));
     const endpoint = new ConcurrencyLimiter(1, queue());
-    const leaveProvider = admitted(provider.tryEnter());
+    const releaseProvider = admitted(provider.tryEnter());
     const controller = new AbortController();
     const first = endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
     const second = endpointLimiter(provider, endpoint).enter(NEVER);
@@ -81,7 +81,7 @@ describe("the limiter of a slot", () => {
     ]);
     controller.abort();
     expect(await first).toBeNull();
-    leaveProvider();
+    releaseProvider();
     admitted(await second)();
     expect(counts(provider, endpoint)).toEqual([
       [0, 0],
@@ -96,17 +96,17 @@ describe("the limiter of a slot", () => {
       new ConcurrencyLimiter(1, queue({ wait: 100 })),
     ];
     admitted(provider.tryEnter());
-    const leaveEndpoint = admitted(endpoint.tryEnter());
+    const releaseEndpoint = admitted(endpoint.tryEnter());
     let end: number | null = null;
     void endpointLimiter(provider, endpoint)
       .enter(NEVER)
-      .then((leave) => {
-        expect(leave).toBeNull();
+      .then((release) => {
+        expect(release).toBeNull();
         end = performance.now();
       });
     const start = performance.now();
     await vi.advanceTimersByTimeAsync(60);
-    leaveEndpoint();
+    releaseEndpoint();
     await vi.advanceTimersByTimeAsync(200);
     expect((end ?? Number.NaN) - start).toBeCloseTo(100, 0);
     expect(counts(provider, endpoint)).toEqual([
@@ -134,14 +134,14 @@ describe("the limiter of a slot", () => {
             await scheduler.schedule(Promise.resolve(), "comes");
             const controller = new AbortController();
             if (isGivenUp) void scheduler.schedule(Promise.resolve(), "gives up").then(() => controller.abort());
-            const leave = await endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
-            if (leave === null) return;
+            const release = await endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
+            if (release === null) return;
             running[at] = (running[at] ?? 0) + 1;
             expect(running[at]).toBeLessThanOrEqual(endpointLimits[at] ?? 0);
             expect(running.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(limit);
             await scheduler.schedule(Promise.resolve(), "ends");
             running[at] = (running[at] ?? 0) - 1;
-            leave();
+            release();
           };
           const all = calls.map(({ endpoint, isGivenUp }) => call(endpoint % endpoints.length, isGivenUp));
           await scheduler.waitFor(Promise.all(all));

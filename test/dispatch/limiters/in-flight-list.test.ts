@@ -3,20 +3,20 @@ import { describe, expect, it } from "vitest";
 import { InFlightList } from "../../../src/dispatch/concurrency-limiter.ts";
 
 describe("a in-flight list", () => {
-  it("has those who came and have not left, in their order, even if one leaves twice", () => {
+  it("has those who came and have not left, in their order, even if one is released twice", () => {
     const steps = fc.array(fc.oneof(fc.constant(null), fc.nat(30)), { maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {
         const list = new InFlightList<number>();
         const model = new Set<number>();
-        const leaves: (() => void)[] = [];
+        const releases: (() => void)[] = [];
         for (const move of moves) {
           if (move === null) {
-            model.add(leaves.length);
-            leaves.push(list.enter(leaves.length));
-          } else if (move < leaves.length) {
+            model.add(releases.length);
+            releases.push(list.enter(releases.length));
+          } else if (move < releases.length) {
             model.delete(move);
-            leaves[move]?.();
+            releases[move]?.();
           }
           const present: number[] = [];
           list.each((value) => present.push(value));
@@ -30,13 +30,13 @@ describe("a in-flight list", () => {
   it("does not call who has left meanwhile, nor who has come", () => {
     const list = new InFlightList<() => void>();
     const called: string[] = [];
-    const leaveFirst = list.enter(() => {
+    const releaseFirst = list.enter(() => {
       called.push("first");
-      leaveFirst();
-      leaveSecond();
+      releaseFirst();
+      releaseSecond();
       list.enter(() => called.push("late"));
     });
-    const leaveSecond = list.enter(() => called.push("second"));
+    const releaseSecond = list.enter(() => called.push("second"));
     list.enter(() => called.push("third"));
     list.each((notify) => notify());
     expect(called).toEqual(["first", "third"]);

@@ -10,9 +10,9 @@ export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
 export const NEVER = Number.POSITIVE_INFINITY;
 
 /** What was hoped for: a slot. */
-export function admitted(leave: Release | null): Release {
-  expect(leave).not.toBeNull();
-  return leave ?? (() => {});
+export function admitted(release: Release | null): Release {
+  expect(release).not.toBeNull();
+  return release ?? (() => {});
 }
 
 /** Lets everything that is settled reach those who wait for it. */
