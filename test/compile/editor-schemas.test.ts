@@ -38,9 +38,9 @@ describe("schemas for editors", () => {
     for (const { path, property } of keys(schema)) {
       const items = objectOf(property["items"]);
       const showsValues =
-        ["enum", "const", "default", "properties", "if", "oneOf"].some((word) => word in property) ||
+        ["enum", "const", "default", "properties", "if", "oneOf"].some((keyword) => keyword in property) ||
         ["boolean", "object"].includes(typeof property["type"] === "string" ? property["type"] : "") ||
-        ["$ref", "enum", "properties", "if"].some((word) => word in items) ||
+        ["$ref", "enum", "properties", "if"].some((keyword) => keyword in items) ||
         Object.keys(property).join() === "description";
       const shown: readonly unknown[] = Array.isArray(property["examples"]) ? property["examples"] : [];
       if (shown.length === 0 && !showsValues) silent.push(path);

@@ -26,13 +26,13 @@ function load() {
 describe("loadConfiguration", () => {
   test("reads routes.yaml, the policies, their tests and their library, sorted", async () => {
     write("routes.yaml", "version: 1\n");
-    for (const name of ["b.rego", "a.rego", "a_test.rego", "lib/words.rego", "notes.md", ".hidden.rego"])
+    for (const name of ["b.rego", "a.rego", "a_test.rego", "lib/names.rego", "notes.md", ".hidden.rego"])
       write(`policies/${name}`, `# ${name}`);
     const { routes, policies, unreadable } = await load();
     expect(unreadable).toEqual([]);
     expect(routes).toEqual({ path: "config/routes.yaml", text: "version: 1\n" });
     expect(policies).toEqual(
-      ["a.rego", "a_test.rego", "b.rego", "lib/words.rego"].map((name) => ({
+      ["a.rego", "a_test.rego", "b.rego", "lib/names.rego"].map((name) => ({
         path: `config/policies/${name}`,
         text: `# ${name}`,
       })),

@@ -12,16 +12,16 @@ const routes = { path: "routes.yaml", text };
 function policy(rules: string): string {
   return `# METADATA
 # scope: package
-# title: Words
+# title: Strings
 # custom:
 #   signalbox:
 #     contract: 1
-#     id: words
+#     id: strings
 #     owners: [group:test]
 #     constraints:
 #       fine: {effect: gate, reasons: [NOT_FINE]}
 #       listed: {effect: filter, reasons: [NOT_LISTED]}
-package signalbox.policy.words
+package signalbox.policy.strings
 
 import data.signalbox.lib.names
 
@@ -46,7 +46,7 @@ async function findings(rules: string, options: { acceptUnknownValues?: boolean 
   const library = rules.includes("names.trusted") ? LIBRARY : LIBRARY.replace("openia-eu", "openai-eu");
   const policies = [
     { path: "policies/lib/names.rego", text: library },
-    { path: "policies/words.rego", text: policy(rules) },
+    { path: "policies/strings.rego", text: policy(rules) },
   ];
   const { diagnostics, policies: compiled } = await compileConfiguration(
     { routes, policies },
@@ -84,7 +84,7 @@ describe("values that policies compare with names of routes.yaml", () => {
       "`openai-eu`",
     ],
   ])("%s that nothing declares is an error", async (_, rules, suggested) => {
-    expect(await findings(rules)).toEqual([`error POLICY_WORD_UNKNOWN words.rego ${suggested}`.trim()]);
+    expect(await findings(rules)).toEqual([`error POLICY_WORD_UNKNOWN strings.rego ${suggested}`.trim()]);
   });
 
   it("a provider in a set of a library is an error in the library", async () => {
@@ -105,7 +105,7 @@ describe("values that policies compare with names of routes.yaml", () => {
 
   it("a comment lets a value come later, and only that one", async () => {
     const rules = '# signalbox: later eu-north\npass.fine if input.candidates[_].region in {"eu-north", "eu-wst"}';
-    expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN words.rego `eu-west`"]);
+    expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN strings.rego `eu-west`"]);
   });
 
   it("are not judged for what a change is compared with", async () => {

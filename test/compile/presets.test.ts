@@ -50,12 +50,12 @@ describe("presets", () => {
 
   test("leave only placeholders that `check` knows", () => {
     // An address is written small but for them; of the models' names only what is in capitals throughout.
-    const words = Object.values(PRESETS).flatMap(({ regions = {}, address = "", sample }) => [
+    const placeholders = Object.values(PRESETS).flatMap(({ regions = {}, address = "", sample }) => [
       ...[...Object.values(regions), address].flatMap((url) => url.match(/[A-Z][A-Z_]*/g) ?? []),
       ...[sample.upstream_model ?? "", ...Object.values(sample.profiles ?? {})].filter((id) => /^[A-Z_]+$/.test(id)),
     ]);
-    expect(PLACEHOLDERS).toEqual(expect.arrayContaining([...new Set(words)]));
-    expect(words.length).toBeGreaterThan(5);
+    expect(PLACEHOLDERS).toEqual(expect.arrayContaining([...new Set(placeholders)]));
+    expect(placeholders.length).toBeGreaterThan(5);
   });
 
   test.each(Object.entries(PRESETS))("%s says what docs/providers.md says", (name, preset) => {

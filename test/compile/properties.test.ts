@@ -35,7 +35,7 @@ function drop(value: Tree): readonly Tree[] {
   return value === undefined ? [] : [value];
 }
 
-const words = [
+const texts = [
   "large-eu",
   "chat",
   "eu",
@@ -57,7 +57,7 @@ const words = [
   "généré",
 ];
 const scalar = fc.oneof(
-  fc.constantFrom(...words),
+  fc.constantFrom(...texts),
   fc.integer(),
   fc.double(),
   fc.boolean(),
@@ -67,7 +67,7 @@ const scalar = fc.oneof(
 const replacement = fc.oneof(
   scalar,
   fc.array(scalar, { maxLength: 3 }),
-  fc.dictionary(fc.oneof(fc.constantFrom(...words), fc.string()), scalar, { maxKeys: 3 }),
+  fc.dictionary(fc.oneof(fc.constantFrom(...texts), fc.string()), scalar, { maxKeys: 3 }),
 );
 
 type Mutation = {

@@ -29,7 +29,7 @@ describe("resolveSecrets", () => {
   test.each([
     ["two\n", "two"],
     ["two\r\n", "two"],
-    ["two words ", "two words "],
+    ["two parts ", "two parts "],
   ])("of a file's text %j the secret is %j", (text, secret) => {
     expect(resolveSecrets(table, {}, () => text).secrets.get("beta-us")).toBe(secret);
   });

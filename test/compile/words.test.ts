@@ -29,9 +29,9 @@ describe("suggest", () => {
 
   test("the distance is a metric that counts a swap as one", () => {
     expect([editDistance("ab", "ba"), editDistance("", "abc"), editDistance("kitten", "sitting")]).toEqual([1, 3, 3]);
-    const word = fc.string({ maxLength: 8 });
+    const name = fc.string({ maxLength: 8 });
     fc.assert(
-      fc.property(word, word, (left, right) => {
+      fc.property(name, name, (left, right) => {
         expect(editDistance(left, right)).toBe(editDistance(right, left));
         expect(editDistance(left, right) === 0).toBe(left === right);
         expect(editDistance(left, right)).toBeLessThanOrEqual(Math.max(left.length, right.length));
@@ -73,8 +73,8 @@ describe("locations", () => {
     ["api.openai.com", "the whole world"],
     ["api.openai.com.evil.example", null],
     ["alpha.example", null],
-  ])("the host %s shows %s", (host, words) => {
-    expect(hostEvidence(host)?.shown ?? null).toBe(words);
+  ])("the host %s shows %s", (host, evidence) => {
+    expect(hostEvidence(host)?.shown ?? null).toBe(evidence);
   });
 
   test.each([
@@ -87,8 +87,8 @@ describe("locations", () => {
     ["gpt-5", null],
     ["anthropic.claude-x-v1:0", null],
     ["eu.", null],
-  ])("the model id %s shows %s", (id, words) => {
-    expect(modelIdEvidence(id)?.shown ?? null).toBe(words);
+  ])("the model id %s shows %s", (id, evidence) => {
+    expect(modelIdEvidence(id)?.shown ?? null).toBe(evidence);
   });
 });
 

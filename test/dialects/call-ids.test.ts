@@ -49,7 +49,7 @@ describe("ids of calls on their way to a protocol that does not take all", () =>
       SHORT,
       64,
     ],
-  ] as const)("20,000 that clean to one word take no time: %s", (_name, made, plain, longest) => {
+  ] as const)("20,000 that clean to one id take no time: %s", (_name, made, plain, longest) => {
     const given = Array.from({ length: 20_000 }, (_, index) => made(index));
     const begun = performance.now();
     const ids = new CallIds(callsOf(given), plain, longest);

@@ -50,13 +50,13 @@ describe("the record of a translation", () => {
     expect(error?.message).toContain(sentence);
   });
 
-  it("refuses an item of a list that is not an object, and a word outside its list", () => {
-    const { members, record } = reading({ list: [{}, 7], word: "maybe" });
+  it("refuses an item of a list that is not an object, and a value outside its list", () => {
+    const { members, record } = reading({ list: [{}, 7], mode: "maybe" });
     expect(members.objects("list")).toHaveLength(1);
     expect(record.result("reject")).toMatchObject({ param: "list[1]" });
-    const other = reading({ word: "maybe" });
-    expect(other.members.oneOf("word", ["yes", "no"])).toBeNull();
-    expect(other.record.result("reject")?.message).toBe("word must be one of yes, no");
+    const other = reading({ mode: "maybe" });
+    expect(other.members.oneOf("mode", ["yes", "no"])).toBeNull();
+    expect(other.record.result("reject")?.message).toBe("mode must be one of yes, no");
   });
 
   it("never repeats a name that does not look like one", () => {

@@ -61,7 +61,7 @@ describe("messages that hold nothing", () => {
       NO_EDITS,
     );
 
-  it("are left out on record where something is left to answer", () => {
+  it("are omitted on record where something is left to answer", () => {
     const canonical = canonOf([
       { role: "user", content: [] },
       { role: "user", content: "hi" },
@@ -101,7 +101,7 @@ describe("members that say nothing", () => {
     ["chat", chatSurface, chat, "messages[1].provider_specific_fields"],
     ["responses", responsesSurface, responses, "input[0].provider_specific_fields"],
     ["messages", messagesSurface, messages, "messages[0].content[0].provider_specific_fields"],
-  ])("are left out of translations on record, and others are refused by their name: %s", (_, surface, body, param) => {
+  ])("are omitted from translations on record, and others are refused by their name: %s", (_, surface, body, param) => {
     const request = read(surface, { model: "r", ...body({ provider_specific_fields: empty }) });
     expect(request.shape.features.filter((feature) => feature.startsWith("native"))).toEqual([]);
     expect(surface.translation.toCanon(request, "reject", NO_EDITS)).toMatchObject({

@@ -8,14 +8,14 @@ import { budgetOfEffort, effortOfBudget } from "../../src/dialects/reasoning-eff
 import { MODEL, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 
-const WORDS = ["low", "medium", "high"] as const;
+const LEVELS = ["low", "medium", "high"] as const;
 const BUDGETS = { none: 0, low: 1_024, high: 8_192, max: 30_000 };
 
 describe("a budget as an effort", () => {
   it.each<[number, ModelReasoning["efforts"], string | null]>([
     [8_192, null, "high"],
     [8_191, null, "low"],
-    // The protocol has no word for it.
+    // The protocol has no level for it.
     [99_999, null, "high"],
     // Less than all: the smallest, and never none, which is no thinking at all.
     [500, ["none", "low", "high"], "low"],
@@ -25,12 +25,12 @@ describe("a budget as an effort", () => {
     [5_000, ["medium"], null],
     [5_000, [], null],
   ])("%i tokens, where the model takes %j, is %s", (budget, efforts, effort) => {
-    expect(effortOfBudget(budget, { efforts, budgets: BUDGETS }, WORDS)).toBe(effort);
+    expect(effortOfBudget(budget, { efforts, budgets: BUDGETS }, LEVELS)).toBe(effort);
   });
 
   it("is none without a table", () => {
-    expect(effortOfBudget(5_000, null, WORDS)).toBeNull();
-    expect(effortOfBudget(5_000, { efforts: null, budgets: null }, WORDS)).toBeNull();
+    expect(effortOfBudget(5_000, null, LEVELS)).toBeNull();
+    expect(effortOfBudget(5_000, { efforts: null, budgets: null }, LEVELS)).toBeNull();
   });
 
   it.each<[string, Upstream, Target, (body: Readonly<Record<string, unknown>>) => unknown]>([
@@ -42,7 +42,7 @@ describe("a budget as an effort", () => {
       flagged(targetOf("bedrock-converse")),
       (body) => body["additionalModelRequestFields"],
     ],
-  ])("is the same word in every protocol of words: %s", (_name, upstream, target, read) => {
+  ])("is the same level in every protocol of levels: %s", (_name, upstream, target, read) => {
     const reasoning = { effort: "unspecified", budget: 5_000, adaptive: false, display: null } as const;
     const table: ModelReasoning = { efforts: ["high"], budgets: BUDGETS };
     const formatted = upstream.format(canon({ reasoning }), { ...target, model: { ...MODEL, reasoning: table } });
@@ -52,20 +52,20 @@ describe("a budget as an effort", () => {
   });
 });
 
-/** A provider whose models take the effort as a word of their own. */
+/** A provider whose models take the effort as a level of their own. */
 function flagged(target: Target): Target {
   return { ...target, provider: { ...target.provider, flags: ["reasoning_effort_field"] } };
 }
 
 describe("an effort as a budget", () => {
-  it("is the table's where the model does not take the word", () => {
+  it("is the table's where the model does not take the level", () => {
     const table: ModelReasoning = { efforts: ["high"], budgets: BUDGETS };
-    expect(budgetOfEffort("low", table, WORDS)).toBe(1_024);
-    expect(budgetOfEffort("high", table, WORDS)).toBeNull();
-    expect(budgetOfEffort("medium", table, WORDS)).toBeNull();
-    expect(budgetOfEffort("unspecified", table, WORDS)).toBeNull();
-    expect(budgetOfEffort("low", { ...table, efforts: null }, WORDS)).toBeNull();
-    expect(budgetOfEffort("max", { ...table, efforts: null }, WORDS)).toBe(30_000);
-    expect(budgetOfEffort("low", null, WORDS)).toBeNull();
+    expect(budgetOfEffort("low", table, LEVELS)).toBe(1_024);
+    expect(budgetOfEffort("high", table, LEVELS)).toBeNull();
+    expect(budgetOfEffort("medium", table, LEVELS)).toBeNull();
+    expect(budgetOfEffort("unspecified", table, LEVELS)).toBeNull();
+    expect(budgetOfEffort("low", { ...table, efforts: null }, LEVELS)).toBeNull();
+    expect(budgetOfEffort("max", { ...table, efforts: null }, LEVELS)).toBe(30_000);
+    expect(budgetOfEffort("low", null, LEVELS)).toBeNull();
   });
 });

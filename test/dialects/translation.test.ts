@@ -148,7 +148,7 @@ describe("a request with one tool", () => {
     parallelToolCalls: false,
   } as const;
 
-  it("is said in other words only where the endpoint lacks the word", () => {
+  it("is expressed in another way only where the endpoint lacks the value", () => {
     const able = { features: ["parallel_tool_calls_off", "tool_choice_named"] as const };
     expect(forOneTool(once, able)).toEqual({ request: once, keepsFirstCall: false });
     expect(forOneTool(once, { features: [] })).toEqual({
@@ -171,7 +171,7 @@ describe("a request with one tool", () => {
     calls,
   ] as const satisfies readonly InferenceEvent[];
 
-  it("gets the first call and everything that is no call, and its record says that others were left out", () => {
+  it("gets the first call and everything that is no call, and its record says that others were omitted", () => {
     const kept = firstCallOf(several);
     expect(collectAnswer(kept).blocks).toMatchObject([
       { kind: "tool_call", arguments: '{"a":1}' },

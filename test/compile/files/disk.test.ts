@@ -50,10 +50,10 @@ describe("links", () => {
 
   test("a link inside the folder is followed, as a mounted ConfigMap has them", async () => {
     write({
-      "infra/..data/routes.yaml": `include: [words.yaml]\n${CLEAN}`,
-      "infra/..data/words.yaml": "vocabulary: { labels: [eu] }\n",
+      "infra/..data/routes.yaml": `include: [labels.yaml]\n${CLEAN}`,
+      "infra/..data/labels.yaml": "vocabulary: { labels: [eu] }\n",
     });
-    for (const name of ["routes.yaml", "words.yaml"]) symlinkSync(`..data/${name}`, join(folder, "infra", name));
+    for (const name of ["routes.yaml", "labels.yaml"]) symlinkSync(`..data/${name}`, join(folder, "infra", name));
     expect(await codes()).toEqual([]);
   });
 });

@@ -58,7 +58,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     );
   });
 
-  it("leaves out what only the protocol's own provider takes, and says so", () => {
+  it("omits what only the protocol's own provider takes, and says so", () => {
     const { body: sent, stripped } = sentBy(relayed(body({ service_tier: "auto", speed: "standard" })));
     expect([Object.keys(sent).toSorted(), stripped]).toEqual([
       ["anthropic_version", "max_tokens", "messages"],
@@ -139,7 +139,7 @@ describe("a count at Bedrock", () => {
     expect(countedBody(counted({ ...COUNT, thinking }))).toMatchObject({ max_tokens: 2_001, thinking });
   });
 
-  it("is answered in the protocol's words", () => {
+  it("is answered in the protocol's format", () => {
     const { ending, bytes } = counted().answer(encoder.encode('{"inputTokens":18}'));
     expect([decoder.decode(bytes), ending.usage?.input, ending.failure]).toEqual(['{"input_tokens":18}', 18, null]);
     for (const text of ["{}", '{"inputTokens":"18"}', '{"inputTokens":-1}', "[]", "no"]) {
@@ -163,7 +163,7 @@ function chunk(text: string): Uint8Array {
 }
 
 const chunks = (...events: readonly JsonObject[]) => events.map((event) => chunk(JSON.stringify(event)));
-const exception = (type: string, message = "secret words") =>
+const exception = (type: string, message = "secret text") =>
   encodeFrame({ ":exception-type": type, ":message-type": "exception" }, { message });
 
 /** What the client gets, and how the answer ended. A failed stream has no end. */
@@ -270,7 +270,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
   });
 
   it("an error of the model's server inside a frame is one too", () => {
-    const error = { type: "error", error: { type: "overloaded_error", message: "secret words" } };
+    const error = { type: "error", error: { type: "overloaded_error", message: "secret text" } };
     expect(play(streaming, chunks(start, open, error)).failure).toMatchObject({
       kind: "error_frame",
       code: "overloaded_error",
@@ -386,10 +386,10 @@ describe("a whole answer of Bedrock's InvokeModel", () => {
 
   it.each([
     [400, { message: "Input is too long for requested model." }, "rejected", "context_length_exceeded"],
-    [400, { message: "secret words" }, "rejected", null],
-    [403, { message: "secret words" }, "auth", null],
-    [424, { message: "secret words" }, "server_error", null],
-    [429, { __type: "ThrottlingException", message: "secret words" }, "rate_limited", "rate_limited"],
+    [400, { message: "secret text" }, "rejected", null],
+    [403, { message: "secret text" }, "auth", null],
+    [424, { message: "secret text" }, "server_error", null],
+    [429, { __type: "ThrottlingException", message: "secret text" }, "rate_limited", "rate_limited"],
   ])("an error is read as the cloud's: %i", (status, error, kind, code) => {
     const failure = relayed().readError(status, encoder.encode(JSON.stringify(error)));
     expect(failure).toEqual({ kind, status, retryAfter: null, code });

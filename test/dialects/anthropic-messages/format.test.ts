@@ -69,7 +69,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
-  it("results and the user's words are one message; turns of one role are, too, and that is said", () => {
+  it("results and the user's text are one message; turns of one role are, too, and that is said", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -118,7 +118,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
-  it("leaves out what the provider would refuse: blank texts, and messages that have nothing else", () => {
+  it("omits what the provider would refuse: blank texts, and messages that have nothing else", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -173,7 +173,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
-  it("a refusal in the history is text, and names of authors are left out", () => {
+  it("a refusal in the history is text, and names of authors are omitted", () => {
     const { body, dropped } = format({
       turns: [{ role: "user", name: "ann", content: [text("a")] }, assistant({ kind: "refusal", text: "no" })],
     });
@@ -273,7 +273,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
-  it("hints are mapped or left out", () => {
+  it("hints are mapped or omitted", () => {
     const hints = (serviceTier: string | null) =>
       format({ hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null } });
     expect([hints("auto").body.service_tier, hints("auto").dropped]).toEqual(["auto", []]);
@@ -314,32 +314,32 @@ describe("how much to think", () => {
 
   it.each<[string, Partial<ReasoningRequest>, ModelRow["reasoning"], object, readonly string[]]>([
     ["no effort", { effort: "none" }, null, { thinking: { type: "disabled" } }, []],
-    ["a word", { effort: "xhigh" }, null, { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }, []],
+    ["a level", { effort: "xhigh" }, null, { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }, []],
     ["adaptive", { adaptive: true }, null, { thinking: { type: "adaptive" } }, []],
     ["a budget", { budget: 2_000 }, null, { thinking: { type: "enabled", budget_tokens: 2_000 } }, []],
     [
-      "a budget and a word",
+      "a budget and a level",
       { budget: 2_000, effort: "low" },
       null,
       { thinking: { type: "enabled", budget_tokens: 2_000 }, output_config: { effort: "low" } },
       [],
     ],
     [
-      "a word of the table",
+      "a level of the table",
       { effort: "low" },
       table,
       { thinking: { type: "enabled", budget_tokens: 1_500 } },
       ["effort_as_budget"],
     ],
     [
-      "a word that the model takes",
+      "a level that the model takes",
       { effort: "high" },
       table,
       { thinking: { type: "adaptive" }, output_config: { effort: "high" } },
       [],
     ],
     [
-      "a word that the protocol does not have",
+      "a level that the protocol does not have",
       { effort: "minimal" },
       { efforts: null, budgets: { minimal: 1_024 } },
       { thinking: { type: "enabled", budget_tokens: 1_024 } },
@@ -403,14 +403,14 @@ describe("a budget for thinking in the middle of an answer", () => {
   const off = { type: "disabled" };
 
   it.each<[string, readonly Turn[], object]>([
-    ["that began without thinking is left out", [assistant(call("c1")), answered], off],
-    ["whose thinking is unsigned is left out", [assistant(thought(null), call("c1")), answered], off],
+    ["that began without thinking is omitted", [assistant(call("c1")), answered], off],
+    ["whose thinking is unsigned is omitted", [assistant(thought(null), call("c1")), answered], off],
     [
-      "that began without thinking is left out after several calls",
+      "that began without thinking is omitted after several calls",
       [assistant(call("c1")), answered, assistant(thought("sig"), call("c2")), more],
       off,
     ],
-    ["is left out where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
+    ["is omitted where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
     ["that began with thinking stays", [assistant(thought("sig"), call("c1")), answered], on],
     [
       "that began with thinking stays after several calls",

@@ -335,7 +335,7 @@ describe("what a body requires", () => {
     expect(shape.needs).toEqual(needs);
     expect(shape.features).toEqual(features);
     // An error must be able to name the member.
-    for (const word of [...needs, ...features]) expect(paths.get(word as never), word).toBeDefined();
+    for (const name of [...needs, ...features]) expect(paths.get(name as never), name).toBeDefined();
   });
 
   it("is something that an endpoint of the same protocol has", () => {
@@ -344,11 +344,11 @@ describe("what a body requires", () => {
     const capabilities: ReadonlySet<string> = new Set(facts.expresses);
     for (const [name, , needs, uses] of ASKING) {
       expect(
-        uses.filter((word) => !features.has(word)),
+        uses.filter((feature) => !features.has(feature)),
         name,
       ).toEqual([]);
       expect(
-        needs.filter((word) => !capabilities.has(word)),
+        needs.filter((capability) => !capabilities.has(capability)),
         name,
       ).toEqual([]);
     }

@@ -134,7 +134,7 @@ describe("a stream of messages", () => {
     expect(tell([start, ended(reason, more), stop]).at(-1)).toMatchObject({ type: "finish", ...finish });
   });
 
-  it("calls are calls, whatever word ended them", () => {
+  it("calls are calls, whatever reason ended them", () => {
     const reported = tell([
       start,
       open({ type: "tool_use", id: "1", name: "f", input: { a: 1 } }),
@@ -174,12 +174,12 @@ describe("a stream of messages", () => {
     ["no JSON", [start, encoder.encode("data: {oops\n\n")], { kind: "malformed" }],
     [
       "an error event",
-      [start, { type: "error", error: { type: "overloaded_error", message: "secret words" } }],
+      [start, { type: "error", error: { type: "overloaded_error", message: "secret text" } }],
       { kind: "error_frame", code: "overloaded_error" },
     ],
     [
       "an error of unknown type",
-      [encoder.encode('event: error\ndata: {"error":{"type":"secret words"}}\n\n')],
+      [encoder.encode('event: error\ndata: {"error":{"type":"secret text"}}\n\n')],
       { kind: "error_frame", code: null },
     ],
   ];
@@ -237,7 +237,7 @@ describe("a whole message", () => {
   it.each([
     ["malformed", []],
     ["malformed", { stop_reason: "end_turn" }],
-    ["error_frame", { type: "error", error: { type: "api_error", message: "secret words" } }],
+    ["error_frame", { type: "error", error: { type: "api_error", message: "secret text" } }],
   ])("%s: %j", (kind, value) => {
     expect(read(value)).toEqual([{ type: "failure", failure: expect.objectContaining({ kind }) }]);
   });
@@ -267,7 +267,7 @@ describe("an answer with an error status", () => {
   });
 
   it.each([
-    [400, error("invalid_request_error", "secret words"), "rejected", null],
+    [400, error("invalid_request_error", "secret text"), "rejected", null],
     [
       400,
       error("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"),
@@ -275,12 +275,12 @@ describe("an answer with an error status", () => {
       "context_length_exceeded",
     ],
     [400, error("invalid_request_error", "x", { error_code: "tool_name_conflict" }), "rejected", "tool_name_conflict"],
-    [401, error("authentication_error", "secret words"), "auth", null],
-    [404, error("not_found_error", "model: secret words"), "not_found", "not_found_error"],
-    [413, error("request_too_large", "secret words"), "rejected", "request_too_large"],
-    [429, error("rate_limit_error", "secret words"), "rate_limited", "rate_limit_error"],
-    [500, "secret words", "server_error", null],
-    [529, error("overloaded_error", "secret words"), "overloaded", "overloaded_error"],
+    [401, error("authentication_error", "secret text"), "auth", null],
+    [404, error("not_found_error", "model: secret text"), "not_found", "not_found_error"],
+    [413, error("request_too_large", "secret text"), "rejected", "request_too_large"],
+    [429, error("rate_limit_error", "secret text"), "rate_limited", "rate_limit_error"],
+    [500, "secret text", "server_error", null],
+    [529, error("overloaded_error", "secret text"), "overloaded", "overloaded_error"],
   ])("%s %j", (status, value, kind, code) => {
     // The member is judged where the request is known (test/http/callers-mistakes.test.ts).
     const { param: _, ...rest } = read(status, value);

@@ -80,7 +80,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(edit(hello, {}, old, newest).headers).toEqual(["anthropic-version", "2023-06-01"]);
   });
 
-  it("sends the beta flags that the provider's row lists, and records that others were left out", () => {
+  it("sends the beta flags that the provider's row lists, and records that others were omitted", () => {
     const headers = { version: null, betas: ["a-1", "b-2", "c-3"] };
     const { headers: sent, stripped } = edit(hello, {}, { betas: ["c-3", "a-1"] }, headers);
     expect(sent).toEqual(["anthropic-version", "2023-06-01", "anthropic-beta", "a-1,c-3"]);
@@ -89,7 +89,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(edit(hello, {}, {}, headers).headers).toEqual(["anthropic-version", "2023-06-01"]);
   });
 
-  it("takes the tags off signatures, and leaves unsigned reasoning out", () => {
+  it("takes the tags off signatures, and omits unsigned reasoning", () => {
     const text = { type: "text", text: "x" };
     const value = answered(
       { type: "thinking", thinking: "a", signature: "sbx1.anthropic.EqoB" },
@@ -138,7 +138,7 @@ const change = frame({
   usage: { output_tokens: 9, cache_read_input_tokens: 5 },
 });
 const stop = frame({ type: "message_stop" });
-const overloaded = frame({ type: "error", error: { type: "overloaded_error", message: "secret words" } });
+const overloaded = frame({ type: "error", error: { type: "overloaded_error", message: "secret text" } });
 
 const observe = () => relay.observe(contextOf());
 
@@ -222,7 +222,7 @@ describe("the stream on its way back", () => {
     expect(observer.end().ending).toMatchObject({ failure: null, finish });
   });
 
-  it("ends in our words where it cannot go on", () => {
+  it("ends with our error where it cannot go on", () => {
     const error = codedError("upstream_truncated", "It broke off.");
     expect(decoder.decode(observe().fail(error))).toBe(
       'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It broke off. (request id req_1)","details":{"error_code":"upstream_truncated"}},"request_id":"req_1"}\n\n',
@@ -245,7 +245,7 @@ describe("the whole answer on its way back", () => {
     expect(ending).toMatchObject({ failure: null, finish: "pause", usage: { input: 4, output: 2, cacheWrite: 3 } });
   });
 
-  it("counts the rounds that the totals leave out", () => {
+  it("counts the rounds that the totals omit", () => {
     const usage = {
       input_tokens: 10,
       output_tokens: 20,
@@ -265,7 +265,7 @@ describe("the whole answer on its way back", () => {
     ["malformed", "text"],
     ["malformed", { type: "message", content: [] }],
     ["malformed", { type: "message", stop_reason: "end_turn" }],
-    ["error_frame", { type: "error", error: { type: "api_error", message: "secret words" } }],
+    ["error_frame", { type: "error", error: { type: "api_error", message: "secret text" } }],
   ])("%s: %j", (kind, value) => {
     const { ending, bytes } = judge(value);
     expect([ending.failure?.kind, bytes.length]).toEqual([kind, 0]);

@@ -112,12 +112,12 @@ describe("an answer as a stream of messages", () => {
     ["refusal", "refusal"],
     ["content_filter", "refusal"],
     ["stop_sequence", "stop_sequence"],
-  ] as const)("%s is %s", (reason, word) => {
+  ] as const)("%s is %s", (reason, stopReason) => {
     const { text } = print([{ type: "start", model: null }, finish(reason, "END")]);
     expect(dataOf(text.at(-2)).delta).toMatchObject({
-      stop_reason: word,
+      stop_reason: stopReason,
       stop_sequence: reason === "stop_sequence" ? "END" : null,
-      stop_details: word === "refusal" ? { type: "refusal" } : null,
+      stop_details: stopReason === "refusal" ? { type: "refusal" } : null,
     });
   });
 

@@ -184,7 +184,7 @@ describe("a body in canon", () => {
     expect(made).toMatchObject({ stripped: ["unknown_field"] });
   });
 
-  it("hints are left out and recorded", () => {
+  it("hints are omitted and recorded", () => {
     const hints = body({
       speed: "fast",
       cache_control: mark,

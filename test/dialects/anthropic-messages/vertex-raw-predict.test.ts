@@ -41,7 +41,7 @@ describe("a request to Vertex AI's rawPredict", () => {
     expect(relayed(hello, { upstreamModel: "../a?b#c" }).path).toBe("/models/..%2Fa%3Fb%23c:rawPredict");
   });
 
-  it("leaves out what only the protocol's own provider takes, and what is not the caller's to say", () => {
+  it("omits what only the protocol's own provider takes, and what is not the caller's to say", () => {
     const value = body({ service_tier: "auto", anthropic_beta: ["x-1"], anthropic_version: "x" });
     const { body: sent, stripped } = sentBy(relayed(value, { unknownFields: "forward" }));
     expect(sent).toEqual({
@@ -108,24 +108,19 @@ describe("an answer of Vertex AI", () => {
     ],
     [
       529,
-      { type: "error", error: { type: "overloaded_error", message: "secret words" } },
+      { type: "error", error: { type: "overloaded_error", message: "secret text" } },
       "overloaded",
       "overloaded_error",
     ],
     [
       429,
-      { error: { code: 429, message: "secret words", status: "RESOURCE_EXHAUSTED" } },
+      { error: { code: 429, message: "secret text", status: "RESOURCE_EXHAUSTED" } },
       "rate_limited",
       "rate_limit_exceeded",
     ],
-    [
-      403,
-      [{ error: { code: 403, message: "secret words", status: "PERMISSION_DENIED" } }],
-      "auth",
-      "permission_denied",
-    ],
-    [404, { error: { code: 404, message: "secret words", status: "NOT_FOUND" } }, "not_found", "model_not_found"],
-    [500, "secret words", "server_error", null],
+    [403, [{ error: { code: 403, message: "secret text", status: "PERMISSION_DENIED" } }], "auth", "permission_denied"],
+    [404, { error: { code: 404, message: "secret text", status: "NOT_FOUND" } }, "not_found", "model_not_found"],
+    [500, "secret text", "server_error", null],
   ])("an error is read in either shape: %i %j", (status, error, kind, code) => {
     const failure = relayed().readError(status, encoder.encode(JSON.stringify(error)));
     expect(failure).toEqual({ kind, status, retryAfter: null, code });

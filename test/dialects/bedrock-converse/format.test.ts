@@ -59,7 +59,7 @@ describe("a request for Converse", () => {
     });
   });
 
-  it("lets roles alternate: results and the user's words are one message; joined turns are said", () => {
+  it("lets roles alternate: results and the user's text are one message; joined turns are said", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -95,7 +95,7 @@ describe("a request for Converse", () => {
     expect(merged.dropped).toEqual(["turns_merged"]);
   });
 
-  it("marks of parts within a result are left out", () => {
+  it("marks of parts within a result are omitted", () => {
     const marked = { ...result("1"), content: [{ ...text("ok"), cache: { ttl: null } }] };
     const { body, dropped } = format({
       turns: [user(text("a")), assistant(call("1")), { role: "tool", results: [marked] }],
@@ -146,7 +146,7 @@ describe("a request for Converse", () => {
     expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
-  it("leaves out what the provider would refuse: blank texts with their marks, and messages of nothing else", () => {
+  it("omits what the provider would refuse: blank texts with their marks, and messages of nothing else", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -254,8 +254,8 @@ describe("images, documents and sounds", () => {
     ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
     ["text/markdown", "md"],
     ["text/csv", "csv"],
-  ])("%s is %s", (mediaType, word) => {
-    expect(format({ turns: [user(file("a", mediaType))] }).body.messages[0].content[0].document.format).toBe(word);
+  ])("%s is %s", (mediaType, expected) => {
+    expect(format({ turns: [user(file("a", mediaType))] }).body.messages[0].content[0].document.format).toBe(expected);
   });
 
   it.each<[string, UserTurn["content"][number], string]>([
@@ -395,7 +395,7 @@ describe("what the answer should be like", () => {
     expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
   });
 
-  it("hints about caches are left out", () => {
+  it("hints about caches are omitted", () => {
     expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
       "cache_hint_dropped",
     ]);
@@ -426,18 +426,18 @@ describe("how much to think", () => {
 
   it.each<[string, Partial<ReasoningRequest>, ModelRow["reasoning"], object, readonly string[]]>([
     ["no effort", { effort: "none" }, null, { fields: { thinking: { type: "disabled" } } }, []],
-    ["a word", { effort: "max" }, null, { fields: { thinking: { type: "adaptive" } }, effort: "max" }, []],
+    ["a level", { effort: "max" }, null, { fields: { thinking: { type: "adaptive" } }, effort: "max" }, []],
     ["adaptive", { adaptive: true }, null, { fields: { thinking: { type: "adaptive" } } }, []],
     ["a budget", { budget: 2_000 }, null, { fields: { thinking: { type: "enabled", budget_tokens: 2_000 } } }, []],
     [
-      "a word of the table",
+      "a level of the table",
       { effort: "low" },
       table,
       { fields: { thinking: { type: "enabled", budget_tokens: 1_500 } } },
       ["effort_as_budget"],
     ],
     [
-      "a word that the model takes",
+      "a level that the model takes",
       { effort: "high" },
       table,
       { fields: { thinking: { type: "adaptive" } }, effort: "high" },
@@ -476,7 +476,7 @@ describe("how much to think", () => {
     expect([made.body.outputConfig, made.dropped]).toEqual([undefined, dropped]);
   });
 
-  it("a budget that no word stands for is refused", () => {
+  it("a budget that matches no level is refused", () => {
     const refused = refusal({ reasoning: requested({ budget: 2_000 }) }, {}, { flags: ["reasoning_effort_field"] });
     expect(refused).toMatchObject({ status: 400, code: "invalid_reasoning_budget" });
   });
@@ -526,14 +526,14 @@ describe("a budget for thinking in the middle of an answer", () => {
   const off = { type: "disabled" };
 
   it.each<[string, readonly Turn[], object]>([
-    ["that began without thinking is left out", [assistant(call("c1")), answered], off],
-    ["whose thinking is unsigned is left out", [assistant(thought(null), call("c1")), answered], off],
+    ["that began without thinking is omitted", [assistant(call("c1")), answered], off],
+    ["whose thinking is unsigned is omitted", [assistant(thought(null), call("c1")), answered], off],
     [
-      "that began without thinking is left out after several calls",
+      "that began without thinking is omitted after several calls",
       [assistant(call("c1")), answered, assistant(thought("sig"), call("c2")), more],
       off,
     ],
-    ["is left out where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
+    ["is omitted where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
     ["that began with thinking stays", [assistant(thought("sig"), call("c1")), answered], on],
     [
       "that began with thinking stays after several calls",

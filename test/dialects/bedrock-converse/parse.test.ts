@@ -111,9 +111,9 @@ describe("a stream", () => {
     ["tool_use", "tool_calls"],
     ["guardrail_intervened", "content_filter"],
     ["content_filtered", "content_filter"],
-  ])("%s is %s", (word, reason) => {
-    expect(said(stop(word), metadata).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
-    expect(whole(answer([], word)).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
+  ])("%s is %s", (stopReason, reason) => {
+    expect(said(stop(stopReason), metadata).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
+    expect(whole(answer([], stopReason)).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
   });
 
   it.each([
@@ -121,8 +121,11 @@ describe("a stream", () => {
     ["malformed_tool_use", "malformed_tool_use"],
     ["pause_turn", "unknown_finish_reason"],
     ["constructor", "unknown_finish_reason"],
-  ])("%s is a failure, with the counts before it", (word, code) => {
-    for (const events of [said(delta(0, { text: "a" }), stop(word), metadata), whole(answer([{ text: "a" }], word))]) {
+  ])("%s is a failure, with the counts before it", (stopReason, code) => {
+    for (const events of [
+      said(delta(0, { text: "a" }), stop(stopReason), metadata),
+      whole(answer([{ text: "a" }], stopReason)),
+    ]) {
       expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed", code } });
       expect(events).toContainEqual(expect.objectContaining({ type: "usage" }));
     }
@@ -222,7 +225,7 @@ describe("a stream", () => {
     expect(tell([huge.subarray(0, 12)]).at(-1)).toMatchObject({ failure: { kind: "too_large" } });
   });
 
-  it("a signature that cannot be read back is left out, and that is said once", () => {
+  it("a signature that cannot be read back is omitted, and that is said once", () => {
     const events = tell(
       frames([
         start,
@@ -241,7 +244,7 @@ describe("a stream", () => {
     expect(events.some(({ type }) => type === "signature")).toBe(false);
   });
 
-  it("citations without a text are left out", () => {
+  it("citations without a text are omitted", () => {
     const events = said(
       delta(0, { citation: { location: { web: { url: "https://a.example" } } } }),
       close(0),

@@ -264,11 +264,11 @@ function readTools(config: Members): { readonly tools: readonly Tool[]; readonly
 
 function readChoice(value: JsonValue | undefined): ToolChoice | null {
   if (value === undefined) return null;
-  const [[word, more] = ["", {}], ...rest] = Object.entries(new Object(value)) as readonly [string, JsonObject][];
-  if (rest.length === 0 && word === "auto") return null;
-  if (rest.length === 0 && word === "any") return { mode: "required" };
-  if (rest.length === 0 && word === "tool") return { mode: "named", name: new Members(more).text("name") };
-  throw new Error(`an unknown choice of tools: ${word}`);
+  const [[choice, more] = ["", {}], ...rest] = Object.entries(new Object(value)) as readonly [string, JsonObject][];
+  if (rest.length === 0 && choice === "auto") return null;
+  if (rest.length === 0 && choice === "any") return { mode: "required" };
+  if (rest.length === 0 && choice === "tool") return { mode: "named", name: new Members(more).text("name") };
+  throw new Error(`an unknown choice of tools: ${choice}`);
 }
 
 function readParallel(additional: Members): boolean | null {
@@ -296,11 +296,11 @@ function readFormat(output: Members): GenerateRequest["format"] {
 }
 
 function readReasoning(additional: Members, output: Members): GenerateRequest["reasoning"] {
-  const word = output.textOrNull("effort");
-  const effort = REASONING_EFFORTS.find((known) => known === word) ?? "unspecified";
+  const level = output.textOrNull("effort");
+  const effort = REASONING_EFFORTS.find((known) => known === level) ?? "unspecified";
   const value = additional.any("thinking");
   const nothing = { effort, budget: null, adaptive: false, display: null };
-  if (value === undefined) return word === null ? null : nothing;
+  if (value === undefined) return level === null ? null : nothing;
   const thinking = new Members(value);
   const kind = thinking.text("type");
   const budget = thinking.number("budget_tokens");

@@ -161,8 +161,8 @@ describe("a stream", () => {
     ["STOP_SEQUENCE", "stop_sequence"],
     ["MAX_TOKENS", "length"],
     ["TOOL_CALL", "tool_calls"],
-  ])("that ends with %s ends with %s", (word, reason) => {
-    expect(answerOf(reported(start, open(0, "text"), text(0, "a"), end(word))).finish?.reason).toBe(reason);
+  ])("that ends with %s ends with %s", (given, reason) => {
+    expect(answerOf(reported(start, open(0, "text"), text(0, "a"), end(given))).finish?.reason).toBe(reason);
   });
 
   it("that calls ends in calls whatever it says, unless it was cut", () => {
@@ -173,14 +173,14 @@ describe("a stream", () => {
 
   it.each<[string, JsonObject, string, string | null]>([
     ["ERROR", {}, "error_frame", null],
-    ["ERROR", { error: "secret words", error_type: "INVALID_TOOL_GENERATION" }, "error_frame", "tool_use_failed"],
-    ["ERROR", { error: "secret words", error_type: "secret" }, "error_frame", null],
+    ["ERROR", { error: "secret text", error_type: "INVALID_TOOL_GENERATION" }, "error_frame", "tool_use_failed"],
+    ["ERROR", { error: "secret text", error_type: "secret" }, "error_frame", null],
     ["TIMEOUT", {}, "error_frame", "generation_timeout"],
     ["ERROR_TOXIC", {}, "malformed", "unknown_finish_reason"],
     ["constructor", {}, "malformed", "unknown_finish_reason"],
     ["", {}, "truncated", null],
-  ])("that ends with %j and %j is a failure, never a stop", (word, more, kind, code) => {
-    const events = reported(start, open(0, "text"), text(0, "half an"), end(word, { usage, ...more }), done);
+  ])("that ends with %j and %j is a failure, never a stop", (reason, more, kind, code) => {
+    const events = reported(start, open(0, "text"), text(0, "half an"), end(reason, { usage, ...more }), done);
     expect(events.at(-1)).toEqual({ type: "failure", failure: { kind, code, status: null, retryAfter: null } });
     expect(answerOf(events).usage).toEqual(counts);
     expect(JSON.stringify(events)).not.toContain("secret");
@@ -475,7 +475,7 @@ describe("an error status", () => {
     [498, { message: "secret" }, "rejected", null],
     [500, "secret", "server_error", null],
     [503, null, "overloaded", null],
-  ])("%i is a failure without the provider's words", (status, body, kind, code) => {
+  ])("%i is a failure without the provider's text", (status, body, kind, code) => {
     const failure = cohereChatUpstream.readError(status, encoder.encode(JSON.stringify(body)));
     expect(failure).toEqual({ kind, status, code, retryAfter: null });
   });

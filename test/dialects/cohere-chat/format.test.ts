@@ -204,7 +204,7 @@ describe("messages", () => {
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
-  it("answer every call, in texts; that a tool failed is left out", () => {
+  it("answer every call, in texts; that a tool failed is omitted", () => {
     const results = [
       { callId: "1", content: [say("a"), say("b")], isError: true, cache: null },
       { callId: "2", content: [say("")], isError: null, cache: null },
@@ -224,7 +224,7 @@ describe("messages", () => {
     expect(dropped).toEqual(["empty_text_dropped", "tool_error_flag_dropped"]);
   });
 
-  it("leave blank texts out, and messages that then say nothing", () => {
+  it("omit blank texts, and messages that then say nothing", () => {
     const blank: Turn = { role: "user", name: null, content: [say(" \n")] };
     const { body, dropped } = printed({ turns: [blank, user] });
     expect(body["messages"]).toEqual([{ role: "user", content: "go on" }]);
@@ -264,11 +264,11 @@ describe("messages", () => {
         ],
       },
     ],
-  ])("refuse %s by name", (word, turn) => {
+  ])("refuse %s by name", (named, turn) => {
     expect(cohereChatUpstream.format(asking({ turns: [turn] }), target)).toMatchObject({
       status: 400,
       code: "feature_not_supported",
-      message: expect.stringContaining(word),
+      message: expect.stringContaining(named),
     });
   });
 });
@@ -291,8 +291,8 @@ describe("tools", () => {
     [{ mode: "auto" }, undefined],
     [{ mode: "none" }, "NONE"],
     [{ mode: "required" }, "REQUIRED"],
-  ])("choose %j as %j", (toolChoice, word) => {
-    expect(printed({ tools, toolChoice }).body["tool_choice"]).toBe(word);
+  ])("choose %j as %j", (toolChoice, expected) => {
+    expect(printed({ tools, toolChoice }).body["tool_choice"]).toBe(expected);
   });
 
   it.each([true, false])("send only those that are allowed (required: %s)", (required) => {
@@ -307,7 +307,7 @@ describe("tools", () => {
     ["all are strict", [true, true], true, []],
     ["some are strict", [true, false], true, ["tool_strictness_widened"]],
   ])("are strict all or none: %s", (_name, strict, sent, lost) => {
-    const { body, dropped } = printed({ tools: strict.map((word, index) => tool(`t${index}`, { strict: word })) });
+    const { body, dropped } = printed({ tools: strict.map((value, index) => tool(`t${index}`, { strict: value })) });
     expect(body["strict_tools"]).toBe(sent);
     expect(dropped).toEqual(lost);
   });
@@ -368,7 +368,7 @@ describe("reasoning", () => {
     expect(dropped).toEqual(lost);
   });
 
-  it("has no words: an effort without a budget is refused, and the decision knows it", () => {
+  it("has no levels: an effort without a budget is refused, and the decision knows it", () => {
     const reasoning = { ...nothing, effort: "medium" } as const;
     expect(cohereChatUpstream.format(asking({ reasoning }), tabled)).toMatchObject({ code: "feature_not_supported" });
     expect(tabled.endpoint.features).toEqual(expect.arrayContaining(["effort_low", "effort_high", "reasoning_budget"]));

@@ -12,7 +12,7 @@ import { readBody } from "./read-body.ts";
 
 const RUNS = 400;
 
-/** Values that the protocol's ranges leave out, and combinations that it refuses, are the matter of format.test.ts. */
+/** Values that the protocol's ranges exclude, and combinations that it refuses, are the matter of format.test.ts. */
 function within(request: GenerateRequest): GenerateRequest {
   const unit = (value: number | null): number | null => (value === null ? null : Math.min(Math.abs(value), 1));
   return {

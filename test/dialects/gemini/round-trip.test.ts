@@ -18,7 +18,7 @@ const TARGETS = {
 };
 
 /**
- * What this protocol says in words of its own, before the rules of all protocols: thoughts are always summaries, and are shown unless a request
+ * What only this protocol can say, before the rules of all protocols: thoughts are always summaries, and are shown unless a request
  * turns them off; calls that are forced, limited to names or forbidden keep to their schemas by themselves; one named function is a list of one.
  */
 function own(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): GenerateRequest {

@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("a failure in our words is never read as a proper end, wherever it comes", () => {
+  it("a failure with our error is never read as a proper end, wherever it comes", () => {
     const error = {
       status: 502,
       kind: "upstream",

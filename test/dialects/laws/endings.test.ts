@@ -18,7 +18,7 @@ interface Wires {
   readonly call: Wire;
   /** Reasoning, and a proper end. */
   readonly thought: Wire;
-  /** A text that is closed without a word for why it ended. */
+  /** A text that is closed without a reason for its end. */
   readonly unfinished: Wire;
 }
 

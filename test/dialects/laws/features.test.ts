@@ -82,7 +82,7 @@ function altered(value: JsonValue | undefined): JsonValue | null {
 
 /** A request that the decision let through, and that could then not be sent. */
 function isWrongly(outcome: Outcome): outcome is Extract<Outcome, { by: "translation" }> {
-  return outcome.kind === "refused" && outcome.by === "translation" && outcome.word !== BROKEN_VALUE;
+  return outcome.kind === "refused" && outcome.by === "translation" && outcome.code !== BROKEN_VALUE;
 }
 
 const objectOf = (value: JsonValue): JsonObject => (isJsonObject(value) ? value : {});
@@ -131,7 +131,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
   it.each(TARGETS)("what the decision lets through to $name is sent", ({ target }) => {
     const refused = probes.flatMap((probe) => {
       const outcome = outcomeOf(spoken, whole(spoken, probe), target);
-      return isWrongly(outcome) ? [`${probe.says}: ${outcome.word} ${outcome.param}`] : [];
+      return isWrongly(outcome) ? [`${probe.says}: ${outcome.code} ${outcome.param}`] : [];
     });
     expect(refused).toEqual([]);
   });
@@ -178,11 +178,11 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
           const outcome = outcomeOf(spoken, requested, target);
           const names = chosen.map(({ says }) => says).join(" + ");
           // A budget that leaves no room under a limit of another row is the caller's mistake, which printers find.
-          const isUnfit = outcome.kind === "refused" && outcome.word === "invalid_reasoning_budget";
+          const isUnfit = outcome.kind === "refused" && outcome.code === "invalid_reasoning_budget";
           expect(isWrongly(outcome) && !isUnfit, names).toBe(false);
           const leaves = leavesOf(body);
           const path = leaves[Math.floor(share * leaves.length)] ?? [];
-          // Two members may be lost under one word: then leaving one of them out changes nothing.
+          // Two members may be dropped under one name: then omitting one of them changes nothing.
           const isReported = outcome.kind === "refused" || outcome.dropped.length > 0;
           expect(isReported || unnoticed(spoken, requested, path, target, outcome) === null, names).toBe(true);
         },

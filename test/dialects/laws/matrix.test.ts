@@ -38,7 +38,7 @@ test.each(SURFACES)("every row of $operation is a body that can be distinguished
     for (const outcome of outcomes) {
       if (outcome.kind === "refused")
         expect(["invalid_body", "invalid_type", "missing_field"], `${spoken.operation}, ${says}`).not.toContain(
-          outcome.word,
+          outcome.code,
         );
     }
   }

@@ -32,11 +32,11 @@ export function probesOf({ operation }: Spoken): readonly Probe[] {
 /** What a target makes of a body. */
 export type Outcome =
   /** The door, or the surface's parser, says no: no target gets the body. */
-  | { readonly kind: "refused"; readonly by: "surface"; readonly word: string; readonly param: string | null }
+  | { readonly kind: "refused"; readonly by: "surface"; readonly code: string; readonly param: string | null }
   /** The decision says no: the target lacks the feature, capability or signature family. */
-  | { readonly kind: "refused"; readonly by: "decision"; readonly word: string; readonly param: string | null }
+  | { readonly kind: "refused"; readonly by: "decision"; readonly code: string; readonly param: string | null }
   /** The translation says no, although the decision said yes: only for values that cannot be sent. */
-  | { readonly kind: "refused"; readonly by: "translation"; readonly word: string; readonly param: string | null }
+  | { readonly kind: "refused"; readonly by: "translation"; readonly code: string; readonly param: string | null }
   | {
       readonly kind: "sent";
       readonly path: string;
@@ -54,8 +54,8 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
   if ("code" in request) return refused("surface", request);
   const missing = lacking(request, target);
   if (missing !== null) {
-    const words: ReadonlyMap<string, string> = request.paths;
-    return { kind: "refused", by: "decision", word: missing, param: words.get(missing) ?? null };
+    const paths: ReadonlyMap<string, string> = request.paths;
+    return { kind: "refused", by: "decision", code: missing, param: paths.get(missing) ?? null };
   }
   const ours = [request.model, request.preferences, request.includeUsage];
   const { surface } = spoken;
@@ -84,7 +84,7 @@ function upstreamOf({ endpoint }: Target) {
 }
 
 function refused(by: "surface" | "translation", { code, param }: ServiceError): Outcome {
-  return { kind: "refused", by, word: code, param };
+  return { kind: "refused", by, code, param };
 }
 
 /** A model that takes all that some models of its dialect take, and whose row maps efforts to budgets. */
@@ -109,7 +109,7 @@ function cell(spoken: Spoken, probe: Probe, dialect: GenerateDialect, usual: Rea
   if (plain.kind === "sent") return sentCell(plain, usual);
   // Where the surface says no, the row says what of; a translation's refusal names what it looked at.
   const where = plain.by === "translation" && plain.param !== null ? ` (\`${plain.param}\`)` : "";
-  return `✗ \`${plain.word}\`${where}`;
+  return `✗ \`${plain.code}\`${where}`;
 }
 
 function sentCell({ stripped, dropped }: Extract<Outcome, { kind: "sent" }>, usual: ReadonlySet<string>): string {
@@ -161,10 +161,10 @@ export function translationMatrix(): string {
 Written by \`npm run generate\`; do not edit. Each cell was found by running one request
 through the surface's parser, the decision's comparison and the printer of the dialect; the test fails when this file says anything else.
 
-- \`=\`: the endpoint gets it, in its own words. Where surface and dialect are the same, as it came.
-- \`~\`: the endpoint gets the request; what the words name was left out or changed, which the evidence records.
+- \`=\`: the endpoint gets it, in its own format. Where surface and dialect are the same, as it came.
+- \`~\`: the endpoint gets the request; what the names stand for was omitted or changed, which the evidence records.
 - \`stripped\`: taken out, which the evidence records: who the caller's user is stays with the caller.
-- \`✗\`: the request is refused with a 400 before anything is sent; the word is the feature or capability that the endpoint lacks, or the
+- \`✗\`: the request is refused with a 400 before anything is sent; the name is the feature or capability that the endpoint lacks, or the
   error's code with the member that it names. A route with another endpoint may take it.
 - ¹: only where the model's row in routes.yaml says so (\`accepts\`, \`reasoning.budgets\`).
 
@@ -184,7 +184,7 @@ ${SURFACES.map(section).join("\n\n")}
 
 ## What may be lost
 
-${table(["Word", "What was done"], dropped)}
+${table(["Name", "What was done"], dropped)}
 `;
 }
 

@@ -13,7 +13,7 @@ import { endpoint, fakePolicies, identity, model, provider, route, table, worksp
 import { NO_EDITS, NO_HEADERS } from "./target.ts";
 import { CARRIERS, type Carrier } from "./signature-carriers.ts";
 
-/** Families as routes.yaml may name them, `null` where it names none; some are words that our own marks use too. */
+/** Families as routes.yaml may name them, `null` where it names none; some are names that our own marks use too. */
 const FAMILIES = ["anthropic", "openai", "anthropic-bedrock", "xai", "summary", "unsigned", "sbx1", null] as const;
 type Family = (typeof FAMILIES)[number];
 

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { DataSource, Turn } from "../../../src/canon/generate/message.ts";
 
 /**
- * What a request in canon uses of a wire protocol, read off the canon itself. Surfaces find the same words in their bodies before there is
+ * What a request in canon uses of a wire protocol, read off the canon itself. Surfaces find the same names in their bodies before there is
  * any canon; this is the other way to the same answer, so that neither can forget one.
  */
 export function featuresUsed(request: GenerateRequest): readonly Feature[] {

@@ -1,8 +1,8 @@
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { InputPart, Turn } from "../../../src/canon/generate/message.ts";
 
-export function text(words: string): Extract<InputPart, { kind: "text" }> {
-  return { kind: "text", text: words, cache: null };
+export function text(content: string): Extract<InputPart, { kind: "text" }> {
+  return { kind: "text", text: content, cache: null };
 }
 
 export function userTurn(...content: readonly InputPart[]): Turn {

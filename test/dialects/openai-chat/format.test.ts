@@ -45,7 +45,7 @@ describe("a request for a chat provider", () => {
     });
   });
 
-  it("leaves out what a provider's flags name", () => {
+  it("omits what a provider's flags name", () => {
     expect(format({ stream: true }, ["no_store_field", "no_stream_options"]).body).toEqual({
       ...minimal,
       stream: true,
@@ -121,9 +121,9 @@ describe("a request for a chat provider", () => {
       undefined,
       ["hint_dropped", "reasoning_display_dropped"],
     ],
-  ])("says how much to think as a word: %j", (requested, table, word, dropped) => {
+  ])("says how much to think as a level: %j", (requested, table, level, dropped) => {
     const formatted = format({ reasoning: requested }, [], table);
-    expect(formatted.body["reasoning_effort"]).toBe(word);
+    expect(formatted.body["reasoning_effort"]).toBe(level);
     expect(formatted.dropped).toEqual(dropped);
   });
 

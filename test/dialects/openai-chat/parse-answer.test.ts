@@ -152,7 +152,7 @@ describe("a stream of a chat provider", () => {
       "stop",
     ],
     ["a refusal", [chunk({ refusal: "no" }), chunk({}, "stop"), done], ["refusal: no"], "refusal"],
-    ["a word for length", [chunk({ content: "a" }, "model_length"), done], ["text: a"], "length"],
+    ["a value for length", [chunk({ content: "a" }, "model_length"), done], ["text: a"], "length"],
     [
       "interleaved calls",
       [
@@ -273,9 +273,9 @@ describe("a stream of a chat provider", () => {
       "error_frame",
       "rate_limit_exceeded",
     ],
-    ["the finish word error", [chunk({ content: "a" }, "error"), done], "error_frame", null],
+    ["the finish reason error", [chunk({ content: "a" }, "error"), done], "error_frame", null],
     ["a lack of resources", [chunk({ content: "a" }, "insufficient_system_resource"), done], "overloaded", null],
-    ["an unknown finish word", [chunk({ content: "a" }, "eos"), done], "malformed", "unknown_finish_reason"],
+    ["an unknown finish reason", [chunk({ content: "a" }, "eos"), done], "malformed", "unknown_finish_reason"],
     ["text that is not JSON", [chunk({ content: "a" }), "<html>"], "malformed", null],
     ["JSON that is no object", ["[1]"], "malformed", null],
     [

@@ -107,7 +107,7 @@ describe("what a request requires of a wire protocol", () => {
     ["one user's text", {}, {}],
     ["one text part", content({ type: "text", text: "x" }), {}],
     ["the protocol's defaults", { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, stop: [] }, {}],
-    ["defaults in words", { modalities: ["text"], logprobs: false, store: false, parallel_tool_calls: true }, {}],
+    ["defaults as values", { modalities: ["text"], logprobs: false, store: false, parallel_tool_calls: true }, {}],
     ["a temperature", { temperature: 1 }, { sampling: "temperature" }],
     ["a hot temperature", { temperature: 1.5 }, { sampling: "temperature", temperature_above_1: "temperature" }],
     ["top_p", { top_p: 0 }, { sampling: "top_p" }],
@@ -331,8 +331,8 @@ describe("signed reasoning in the history", () => {
 
   it.each(["skip_thought_signature_validator", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="])(
     "takes %s in a call for no signature",
-    (word) => {
-      const tool_calls = [{ ...call, extra_content: { vendor: { thought_signature: word } } }];
+    (signature) => {
+      const tool_calls = [{ ...call, extra_content: { vendor: { thought_signature: signature } } }];
       expect(parse(assistant({ content: null, tool_calls })).shape.signatureFamilies).toEqual([]);
     },
   );

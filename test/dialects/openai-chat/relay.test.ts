@@ -197,14 +197,17 @@ describe("a relayed stream", () => {
     expect(seen.relayed).not.toContain("secret");
   });
 
-  it.each([undefined, ""])("passes on an answer whose provider gives %j for a reason, and is not completed", (word) => {
-    const silent = chunk({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: word }] });
-    const seen = observe([silent, done]);
-    expect(seen).toMatchObject({ failure: null, finish: "other" });
-    expect(seen.relayed).toBe(text([silent, done]));
-    const mixed = observe([silent, delta("b", "stop", 1), done], { stream: true, n: 2 });
-    expect(mixed).toMatchObject({ failure: null, finish: "other" });
-  });
+  it.each([undefined, ""])(
+    "passes on an answer whose provider gives %j for a reason, and is not completed",
+    (given) => {
+      const silent = chunk({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: given }] });
+      const seen = observe([silent, done]);
+      expect(seen).toMatchObject({ failure: null, finish: "other" });
+      expect(seen.relayed).toBe(text([silent, done]));
+      const mixed = observe([silent, delta("b", "stop", 1), done], { stream: true, n: 2 });
+      expect(mixed).toMatchObject({ failure: null, finish: "other" });
+    },
+  );
 
   it("is done at [DONE] and relays nothing after it, in the same chunk or a later one", () => {
     const observer = chatSurface.relay.observe(contextOf(parse({ stream: true })));
@@ -237,8 +240,8 @@ describe("a relayed stream", () => {
     ["function_call", "tool_calls"],
     ["content_filter", "content_filter"],
     ["eos", "other"],
-  ])("says the finish reason %s as %s", (word, reason) => {
-    expect(observe([delta("a", word), done]).finish).toBe(reason);
+  ])("says the finish reason %s as %s", (given, reason) => {
+    expect(observe([delta("a", given), done]).finish).toBe(reason);
   });
 
   it("ends a stream that is given up with the error, then [DONE], before any event and after some", () => {
@@ -316,8 +319,8 @@ describe("a whole answer", () => {
     expect(ending.failure).toMatchObject({ kind: "malformed", code: "missing_finish_reason" });
   });
 
-  it.each([undefined, ""])("whose provider gives %j for a reason is passed on, and is not completed", (word) => {
-    const answer = { choices: [{ message: { content: "a" }, finish_reason: word }] };
+  it.each([undefined, ""])("whose provider gives %j for a reason is passed on, and is not completed", (given) => {
+    const answer = { choices: [{ message: { content: "a" }, finish_reason: given }] };
     expect(read(answer)).toMatchObject({ failure: null, finish: "other" });
     expect(read({ choices: [{ message: {}, finish_reason: "stop" }, ...answer.choices] }).finish).toBe("other");
   });

@@ -24,11 +24,11 @@ const usage: InferenceEvent = {
 function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])])[]): readonly InferenceEvent[] {
   const reported = blocks.flatMap(([block, ...deltas], index): readonly InferenceEvent[] => [
     { type: "open", index, block },
-    ...deltas.map((words): InferenceEvent => {
-      if (block.kind === "tool_call") return { type: "arguments", index, json: words };
+    ...deltas.map((content): InferenceEvent => {
+      if (block.kind === "tool_call") return { type: "arguments", index, json: content };
       return block.kind === "text"
-        ? { type: "text", index, text: words, logprobs: [] }
-        : { type: block.kind, index, text: words };
+        ? { type: "text", index, text: content, logprobs: [] }
+        : { type: block.kind, index, text: content };
     }),
     { type: "close", index },
   ]);
@@ -112,10 +112,10 @@ describe("a rendered stream", () => {
     ["tool_calls", "tool_calls"],
     ["refusal", "content_filter"],
     ["content_filter", "content_filter"],
-  ])("says %s as %s, whole and streamed", (reason, word) => {
+  ])("says %s as %s, whole and streamed", (reason, expected) => {
     const events = [...story([text, "a"]), finish(reason)];
-    expect(choiceOf(render(events).chunks.at(-1))["finish_reason"]).toBe(word);
-    expect(choiceOf(answerOf(events).body)["finish_reason"]).toBe(word);
+    expect(choiceOf(render(events).chunks.at(-1))["finish_reason"]).toBe(expected);
+    expect(choiceOf(answerOf(events).body)["finish_reason"]).toBe(expected);
   });
 
   it("records a stop sequence that it cannot name", () => {
@@ -304,9 +304,9 @@ function joined(events: readonly InferenceEvent[]): readonly string[] {
   const said: string[] = [];
   let last = "";
   for (const block of collectAnswer(events).blocks) {
-    const words = block.kind === "tool_call" ? `${block.id} ${block.arguments}` : block.text;
-    if (block.kind === last && block.kind !== "tool_call") said.push(`${said.pop() ?? ""}${words}`);
-    else said.push(`${block.kind} ${words}`);
+    const content = block.kind === "tool_call" ? `${block.id} ${block.arguments}` : block.text;
+    if (block.kind === last && block.kind !== "tool_call") said.push(`${said.pop() ?? ""}${content}`);
+    else said.push(`${block.kind} ${content}`);
     last = block.kind;
   }
   return said;

@@ -152,7 +152,7 @@ describe("turns", () => {
     ]);
   });
 
-  it("keeps the order of an assistant's message, and the caller's word for system text", () => {
+  it("keeps the order of an assistant's message, and the caller's role for system text", () => {
     const turns = turnsOf(
       { role: "developer", content: "d" },
       { role: "system", content: [{ type: "text", text: "s" }] },
@@ -237,11 +237,11 @@ describe("turns", () => {
 });
 
 /** Bodies that a client may send, known and unknown members mixed. */
-const words = fc.constantFrom("a", "", "Ü🙂", "{}");
+const texts = fc.constantFrom("a", "", "Ü🙂", "{}");
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null });
 const part = fc.oneof(
-  fc.record({ type: fc.constant("text"), text: words }),
-  fc.record({ type: fc.constant("refusal"), refusal: words }),
+  fc.record({ type: fc.constant("text"), text: texts }),
+  fc.record({ type: fc.constant("refusal"), refusal: texts }),
   fc.record({
     type: fc.constant("image_url"),
     image_url: fc.record({
@@ -251,16 +251,16 @@ const part = fc.oneof(
   }),
   fc.record({
     type: fc.constant("file"),
-    file: fc.record({ file_data: fc.constantFrom("data:text/csv;base64,QQ==", "QQ=="), filename: optional(words) }),
+    file: fc.record({ file_data: fc.constantFrom("data:text/csv;base64,QQ==", "QQ=="), filename: optional(texts) }),
   }),
-  fc.record({ type: fc.constant("text"), text: words, cache_control: optional(fc.constant({})) }),
+  fc.record({ type: fc.constant("text"), text: texts, cache_control: optional(fc.constant({})) }),
 );
-const contents = fc.oneof(words, fc.constant(null), fc.array(part, { maxLength: 3 }));
+const contents = fc.oneof(texts, fc.constant(null), fc.array(part, { maxLength: 3 }));
 const toolCall = fc.record(
   {
-    id: words,
+    id: texts,
     type: fc.constantFrom("function", "custom", null),
-    function: fc.record({ name: words, arguments: fc.constantFrom("{}", '{"a":[1e999]}', "") }),
+    function: fc.record({ name: texts, arguments: fc.constantFrom("{}", '{"a":[1e999]}', "") }),
     index: fc.nat(3),
   },
   { requiredKeys: ["id", "type", "function"] },
@@ -268,21 +268,21 @@ const toolCall = fc.record(
 const detail = fc.oneof(
   fc.record({
     type: fc.constant("reasoning.text"),
-    text: words,
+    text: texts,
     signature: fc.constantFrom(null, tagSignature("f", "x"), "y"),
   }),
   fc.record({ type: fc.constant("reasoning.encrypted"), data: fc.constantFrom(tagSignature("f", "x"), "y") }),
-  fc.record({ type: fc.constant("reasoning.summary"), summary: words, index: fc.nat(3) }),
+  fc.record({ type: fc.constant("reasoning.summary"), summary: texts, index: fc.nat(3) }),
 );
 const wildMessage = fc.record(
   {
     role: fc.constantFrom("system", "developer", "user", "assistant", "tool", "function"),
     content: contents,
-    name: optional(words),
-    refusal: optional(words),
-    tool_call_id: optional(words),
+    name: optional(texts),
+    refusal: optional(texts),
+    tool_call_id: optional(texts),
     tool_calls: optional(fc.array(toolCall, { maxLength: 2 })),
-    reasoning: optional(words),
+    reasoning: optional(texts),
     reasoning_details: optional(fc.array(detail, { maxLength: 2 })),
     prefix: optional(fc.boolean()),
   },
@@ -296,23 +296,23 @@ const usualPart = fc.constantFrom<JsonObject>(
   { type: "file", file: { file_data: "data:text/csv;base64,QQ==", filename: null } },
 );
 const usualMessage: fc.Arbitrary<JsonObject> = fc.oneof(
-  fc.record({ role: fc.constantFrom("system", "developer"), content: words, name: optional(words) }),
+  fc.record({ role: fc.constantFrom("system", "developer"), content: texts, name: optional(texts) }),
   fc.record({
     role: fc.constant("user"),
-    content: fc.oneof(words, fc.array(usualPart, { maxLength: 3 })),
-    name: optional(words),
+    content: fc.oneof(texts, fc.array(usualPart, { maxLength: 3 })),
+    name: optional(texts),
   }),
   fc.record({
     role: fc.constant("assistant"),
-    content: optional(words),
-    refusal: optional(words),
-    reasoning: optional(words),
+    content: optional(texts),
+    refusal: optional(texts),
+    reasoning: optional(texts),
     tool_calls: fc.constantFrom<JsonObject["x"]>(null, [], [call], [{ ...call, index: 0 }, call]),
     reasoning_details: fc.constantFrom<JsonObject["x"]>(null, [
       { type: "reasoning.text", text: "t", signature: tagSignature("f", "x") },
     ]),
   }),
-  fc.record({ role: fc.constant("tool"), content: words, tool_call_id: words }),
+  fc.record({ role: fc.constant("tool"), content: texts, tool_call_id: texts }),
 );
 const message: fc.Arbitrary<JsonObject> = mostly(usualMessage, wildMessage);
 const someTool = fc.record(
@@ -348,7 +348,7 @@ const bodies: fc.Arbitrary<JsonObject> = fc
       logprobs: value(true, false),
       frequency_penalty: value(0, 1),
       reasoning_effort: mostly(value("low", null), value("default")),
-      stop: fc.array(words, { maxLength: 5 }),
+      stop: fc.array(texts, { maxLength: 5 }),
       response_format: mostly(
         value({ type: "json_schema", json_schema: { name: "s", schema: {} } }, { type: "text" }),
         value({ type: "json_schema" }, { type: "json_object", json_schema: {} }, { type: "text", x: 1 }),

@@ -126,7 +126,7 @@ export const ODDITIES: readonly Oddity[] = [
   },
   {
     name: "xAI: an error that is a text",
-    stream: sse(hello, { code: "Some words", error: "more words" }, DONE),
+    stream: sse(hello, { code: "Some text", error: "more text" }, DONE),
     failure: "error_frame",
   },
   {

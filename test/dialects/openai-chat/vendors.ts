@@ -51,4 +51,4 @@ export const choice = (mode: string, ...names: readonly string[]): JsonObject =>
   type: "allowed_tools",
   allowed_tools: { mode, tools: names.map((name) => ({ type: "function", function: { name } })) },
 });
-export const texts = (...words: readonly string[]): JsonValue => words.map((text) => ({ type: "text", text }));
+export const texts = (...contents: readonly string[]): JsonValue => contents.map((text) => ({ type: "text", text }));

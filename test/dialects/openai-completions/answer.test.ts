@@ -290,15 +290,15 @@ describe("the client's answer", () => {
     ["context_window", null, "length", []],
     ["refusal", null, "content_filter", []],
     ["content_filter", null, "content_filter", []],
-  ])("ends for %s %s as %s, streamed and whole", (reason, stopSequence, word, expected) => {
+  ])("ends for %s %s as %s, streamed and whole", (reason, stopSequence, finish, expected) => {
     const events: readonly InferenceEvent[] = [
       { type: "start", model: null },
       { type: "finish", reason, stopSequence },
     ];
     const streamed = print(events, context);
-    expect(chunksOf(streamed.text).at(-1)).toMatchObject({ choices: [{ text: "", finish_reason: word }] });
+    expect(chunksOf(streamed.text).at(-1)).toMatchObject({ choices: [{ text: "", finish_reason: finish }] });
     const whole = completionsSurface.translation.renderAnswer(collectAnswer(events), context);
-    expect(whole.body).toMatchObject({ choices: [{ text: "", finish_reason: word }] });
+    expect(whole.body).toMatchObject({ choices: [{ text: "", finish_reason: finish }] });
     expect([streamed.dropped, whole.dropped]).toEqual([expected, expected]);
   });
 

@@ -380,7 +380,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     expect("body" in without && without.body).not.toHaveProperty("max_tokens");
   });
 
-  it("leaves out what only helps, and says so", () => {
+  it("omits what only helps, and says so", () => {
     const formatted = completionsUpstream.format(
       {
         ...request,

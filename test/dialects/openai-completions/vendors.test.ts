@@ -13,7 +13,7 @@ function targetWith(flags: readonly string[]) {
 }
 
 describe("vendors of legacy completions", () => {
-  it("leave members out on relays that the provider refuses whatever their value", () => {
+  it("omit members on relays that the provider refuses whatever their value", () => {
     const request = completionsSurface.parse({ model: "r", prompt: "p", seed: null, logit_bias: {} }, 10, NO_HEADERS);
     if ("code" in request) throw new Error(request.message);
     const edit = (flags: readonly string[]) =>
@@ -28,7 +28,7 @@ describe("vendors of legacy completions", () => {
     expect(edit([]).body).toEqual({ model: "upstream-model", prompt: "p", seed: null, logit_bias: {} });
   });
 
-  it("leave them out on translations too", () => {
+  it("omit them on translations too", () => {
     const body = (flags: readonly string[]) => {
       const formatted = completionsUpstream.format(canon({ logitBias: {} }), targetWith(flags));
       if ("code" in formatted) throw new Error(formatted.message);

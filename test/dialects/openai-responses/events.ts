@@ -2,17 +2,17 @@ import fc from "fast-check";
 import type { Citation, InferenceEvent, OpenBlock, TokenLogprob } from "../../../src/canon/generate/event.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
-const word = fc.stringMatching(/^[a-z_]{1,12}$/);
+const identifier = fc.stringMatching(/^[a-z_]{1,12}$/);
 const pieces = fc.array(
   text.filter((piece) => piece !== ""),
   { minLength: 1, maxLength: 4 },
 );
 
 const logprob: fc.Arbitrary<TokenLogprob> = fc.record({
-  token: word,
+  token: identifier,
   logprob: fc.constantFrom(0, -0.5, -3),
   bytes: fc.option(fc.array(fc.nat(255), { minLength: 1, maxLength: 3 })),
-  top: fc.array(fc.record({ token: word, logprob: fc.constantFrom(-1, -2), bytes: fc.constant([65]) }), {
+  top: fc.array(fc.record({ token: identifier, logprob: fc.constantFrom(-1, -2), bytes: fc.constant([65]) }), {
     maxLength: 2,
   }),
 });
@@ -20,13 +20,13 @@ const logprob: fc.Arbitrary<TokenLogprob> = fc.record({
 const citation: fc.Arbitrary<Citation> = fc.oneof(
   fc.record({
     url: fc.constant("https://example.org/a"),
-    title: fc.option(word),
+    title: fc.option(identifier),
     start: fc.nat(5),
     end: fc.integer({ min: 6, max: 9 }),
   }),
   fc.record({
     url: fc.constant("https://example.org/b"),
-    title: fc.option(word),
+    title: fc.option(identifier),
     start: fc.constant(null),
     end: fc.constant(null),
   }),
@@ -60,7 +60,7 @@ const refusalBlock: fc.Arbitrary<Block> = pieces.map((parts) => ({
 }));
 
 const reasoningBlock: fc.Arbitrary<Block> = fc
-  .tuple(fc.boolean(), pieces, fc.option(word))
+  .tuple(fc.boolean(), pieces, fc.option(identifier))
   .map(([summary, parts, signature]) => ({
     block: { kind: "reasoning", summary },
     deltas: [
@@ -70,13 +70,13 @@ const reasoningBlock: fc.Arbitrary<Block> = fc
   }));
 
 /** Reasoning that the provider hid: a signature and no text. */
-const hiddenBlock: fc.Arbitrary<Block> = word.map((signature) => ({
+const hiddenBlock: fc.Arbitrary<Block> = identifier.map((signature) => ({
   block: { kind: "reasoning", summary: false },
   deltas: [{ type: "signature", signature, family: "family" }],
 }));
 
 const callBlock: fc.Arbitrary<Block> = fc
-  .tuple(word, word, fc.dictionary(word, text, { maxKeys: 2 }), fc.integer({ min: 1, max: 5 }))
+  .tuple(identifier, identifier, fc.dictionary(identifier, text, { maxKeys: 2 }), fc.integer({ min: 1, max: 5 }))
   .map(([id, name, json, size]) => {
     const whole = JSON.stringify(json);
     const parts: string[] = [];
@@ -87,20 +87,20 @@ const callBlock: fc.Arbitrary<Block> = fc
     };
   });
 
-/** Lawful events of a whole answer, as far as this protocol has words for all of it. */
+/** Lawful events of a whole answer, as far as this protocol can express all of it. */
 export const lawfulEvents: fc.Arbitrary<readonly InferenceEvent[]> = fc
   .tuple(
     fc.array(fc.oneof(textBlock, refusalBlock, reasoningBlock, hiddenBlock, callBlock), { maxLength: 5 }),
     fc.constantFrom("stop", "length", "content_filter"),
     fc.boolean(),
   )
-  .map(([drawn, word_, counted]) => {
+  .map(([drawn, ended, counted]) => {
     // Two calls of one id are one call.
     const ids = new Set<string>();
     const blocks = drawn.filter(({ block }) => block.kind !== "tool_call" || (!ids.has(block.id) && ids.add(block.id)));
     const calls = blocks.some(({ block }) => block.kind === "tool_call");
     const refused = blocks.some(({ block }) => block.kind === "refusal");
-    const reason = word_ === "stop" ? (calls ? "tool_calls" : refused ? "refusal" : "stop") : word_;
+    const reason = ended === "stop" ? (calls ? "tool_calls" : refused ? "refusal" : "stop") : ended;
     const events: InferenceEvent[] = [{ type: "start", model: "upstream-model" }];
     for (const [index, { block, deltas }] of blocks.entries()) {
       events.push({ type: "open", index, block });

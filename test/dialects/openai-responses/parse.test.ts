@@ -174,7 +174,7 @@ describe("what a request needs and uses", () => {
     ["effort", { reasoning: { effort: "xhigh" } }, ["reasoning"], ["effort_xhigh"]],
     ["no effort", { reasoning: { effort: "none", summary: "auto" } }, [], ["effort_none"]],
     ["a summary", { reasoning: { summary: "auto" } }, ["reasoning"], []],
-    ["a summary in the older word", { reasoning: { generate_summary: "concise" } }, ["reasoning"], []],
+    ["a summary in the older member", { reasoning: { generate_summary: "concise" } }, ["reasoning"], []],
     [
       "reasoning of all turns",
       { reasoning: { effort: "low", context: "all_turns" } },

@@ -205,7 +205,7 @@ describe("a relayed stream", () => {
     for (const event of [events[0], events[2]]) {
       const response = event?.["response"];
       expect(isJsonObject(response) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name))).toBe(true);
-      // What the provider said stays; what it left out is the request's.
+      // What the provider said stays; what it omitted is the request's.
       expect(response).toMatchObject({ id: "resp_u", temperature: null, top_p: 1, store: false, tool_choice: "auto" });
     }
     expect(events[2]?.["response"]).toMatchObject({ completed_at: 1_700_000_000, temperature: null });
@@ -228,7 +228,7 @@ describe("a relayed stream", () => {
     expect(observe(wire(created, added(message), refused, terminal("completed"))).ending.finish).toBe("refusal");
   });
 
-  const secret = "the provider's own words";
+  const secret = "the provider's own text";
   it.each<[string, string, string, string | null]>([
     ["cut short", wire(created, delta("x")), "truncated", null],
     ["nothing", "", "truncated", null],
@@ -401,15 +401,15 @@ describe("a whole answer", () => {
     ["an unknown status", resource("complete"), "malformed"],
     ["another protocol", { id: "x", choices: [] }, "malformed"],
     ["no output", { ...full, status: "completed" }, "malformed"],
-    ["cancelled", resource("cancelled", { error: { code: "x", message: "words" } }), "error_frame"],
-    ["an error", { error: { code: "insufficient_quota", message: "words" } }, "error_frame"],
+    ["cancelled", resource("cancelled", { error: { code: "x", message: "secret" } }), "error_frame"],
+    ["an error", { error: { code: "insufficient_quota", message: "secret" } }, "error_frame"],
   ])("fails: %s", (_, body, kind) => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: { kind }, finish: null });
   });
 
-  it("that failed goes on with what it has, but for the provider's words", () => {
+  it("that failed goes on with what it has, but for the provider's text", () => {
     const item = { type: "message", id: "m", content: [{ type: "output_text", text: "half" }] };
-    const body = resource("failed", { output: [item], error: { code: "rate_limit_exceeded", message: "words" } });
+    const body = resource("failed", { output: [item], error: { code: "rate_limit_exceeded", message: "secret" } });
     const answer = relay.readAnswer(bytesOf(body), ask);
     expect(answer.ending).toMatchObject({ failure: { kind: "error_frame", final: true }, finish: null });
     const passed: unknown = JSON.parse(new TextDecoder().decode(answer.bytes));
@@ -420,10 +420,10 @@ describe("a whole answer", () => {
       error: { code: "rate_limit_exceeded", message: expect.stringContaining("request id req_1") },
       output: [{ ...item, content: [{ type: "output_text", text: "half", annotations: [], logprobs: [] }] }],
     });
-    const { output: _output, ...silent } = resource("failed", { error: { code: "unheard", message: "words" } });
+    const { output: _output, ...silent } = resource("failed", { error: { code: "unheard", message: "secret" } });
     const bytes = new TextDecoder().decode(relay.readAnswer(bytesOf(silent), ask).bytes);
     expect(JSON.parse(bytes)).toMatchObject({ status: "failed", output: [], error: { code: "server_error" } });
-    expect(bytes).not.toContain("words");
+    expect(bytes).not.toContain("secret");
   });
 
   it.each([undefined, null])("has the lists of its text parts where the provider has %j", (nothing) => {

@@ -213,7 +213,7 @@ describe("a printed stream", () => {
     });
   });
 
-  it("a refusal in words is a completed answer", () => {
+  it("a refusal as text is a completed answer", () => {
     const events = said(...block(0, "refusal", "no"), finish("refusal"));
     expect(last(read(render(events)).events)).toMatchObject({ status: "completed" });
   });

@@ -215,7 +215,7 @@ describe("the other members in canon", () => {
       { reasoning: { effort: "low", generate_summary: "concise" } },
       { reasoning: { effort: "low", budget: null, adaptive: false, display: "concise" } },
     ],
-    ["no word on reasoning", { reasoning: { effort: null } }, { reasoning: null }],
+    ["nothing on reasoning", { reasoning: { effort: null } }, { reasoning: null }],
     ["verbosity", { text: { verbosity: "high" } }, { verbosity: "high", format: null }],
     ["JSON", { text: { format: { type: "json_object" } } }, { format: { kind: "json_object" } }],
     [

@@ -97,7 +97,7 @@ describe("a provider's stream", () => {
       "stop",
     ],
     [
-      "positions left out",
+      "positions omitted",
       [
         item("added", 2, message()),
         event("output_text.delta", 2, { delta: "ab" }),
@@ -322,7 +322,7 @@ describe("a provider's stream", () => {
     expect(answer(end("completed")).usage).toBeNull();
   });
 
-  const secret = "the provider's own words";
+  const secret = "the provider's own text";
   it.each<[string, string, string, string | null]>([
     ["cut short", wire(created, event("output_text.delta", 0, { delta: "a" })), "truncated", null],
     ["nothing", "", "truncated", null],
@@ -437,7 +437,7 @@ describe("a provider's whole answer", () => {
     expect(collectAnswer(count({ object: "response.input_tokens" })).failure).toMatchObject({ kind: "malformed" });
   });
 
-  it("reads an error's code and never its words", () => {
+  it("reads an error's code and never its text", () => {
     const body = { error: { message: "secret", code: "context_length_exceeded", type: "invalid_request_error" } };
     expect(responsesUpstream.readError(400, bytesOf(body))).toEqual({
       kind: "rejected",

@@ -25,7 +25,7 @@ const NOTE = Buffer.from("plain – text").toString("base64");
 
 /** What a request may require of a target: the names that the decision compares. */
 export interface Allowed {
-  readonly has: (word: Feature) => boolean;
+  readonly has: (feature: Feature) => boolean;
   readonly can: (capability: Target["endpoint"]["capabilities"][number]) => boolean;
   /** Who signs this target's reasoning; `null` where the protocol's history cannot carry it. */
   readonly family: string | null;
@@ -35,7 +35,7 @@ export function allowedAt({ endpoint, model }: Target): Allowed {
   const features = new Set<string>(endpoint.features);
   const capabilities = new Set<string>(endpoint.capabilities);
   return {
-    has: (word) => features.has(word),
+    has: (feature) => features.has(feature),
     can: (capability) => capabilities.has(capability),
     family: features.has("signed_reasoning") ? model.signatureFamily : null,
   };
@@ -47,11 +47,11 @@ export const cacheMark: fc.Arbitrary<CacheMark | null> = fc.oneof(
 );
 
 /** No turn is empty: protocols differ in what they make of blank text, and their own tests are about that. */
-const words = someText.filter((text) => text.trim() !== "");
+const filledText = someText.filter((text) => text.trim() !== "");
 
 const textPart: fc.Arbitrary<TextPart> = fc.record({
   kind: fc.constant("text" as const),
-  text: words,
+  text: filledText,
   cache: cacheMark,
 });
 
@@ -114,21 +114,21 @@ function said(allowed: Allowed): fc.Arbitrary<readonly AssistantPart[]> {
     family === null
       ? fc.record({
           kind: fc.constant("reasoning" as const),
-          text: words,
+          text: filledText,
           summary: fc.boolean(),
           signature: fc.constant(null),
           family: fc.constant(null),
         })
       : fc.record({
           kind: fc.constant("reasoning" as const),
-          text: fc.oneof(fc.constant(""), words),
+          text: fc.oneof(fc.constant(""), filledText),
           summary: fc.constant(false),
           signature,
           family: fc.constant(family),
         });
   const text: fc.Arbitrary<AssistantPart> = fc.oneof(
     { weight: 4, arbitrary: textPart },
-    { weight: 1, arbitrary: words.map((no) => ({ kind: "refusal", text: no }) as const) },
+    { weight: 1, arbitrary: filledText.map((no) => ({ kind: "refusal", text: no }) as const) },
   );
   return fc
     .tuple(fc.array(thought, { maxLength: 2 }), fc.array(text, { minLength: 1, maxLength: 2 }))

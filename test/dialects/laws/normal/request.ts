@@ -10,7 +10,7 @@ type IsDropped = (field: DroppedField) => boolean;
  * What two requests in canon have in common when one is the other after a way through a wire protocol and back. Everything else must be
  * equal. Two sorts of rules, and no others:
  *
- * Different words for one thing, whatever the protocol:
+ * Different spellings of one thing, whatever the protocol:
  * - `toolChoice: auto`, `parallelToolCalls: true` and `strict: false` are what every protocol does without the member;
  * - with the choice `none` no call is made, so that none are made in parallel;
  * - a function without parameters and one whose parameters are the empty object schema;

@@ -155,13 +155,13 @@ describe("answers with embeddings", () => {
     ["bytes in base64 where base64 was requested", openAi(["AQI=", "AwQ="]), BASE64, flagged("int8_vectors"), false],
     ["bytes in base64 where nothing was said", openAi(["AQI=", "AwQ="]), asking(), flagged("int8_vectors"), false],
     ["members beside ours", { ...FLOATS, id: "x", provider: "p" }, asking(), {}, true],
-    ["no object word", { ...FLOATS, object: undefined }, asking(), {}, false],
+    ["no object member", { ...FLOATS, object: undefined }, asking(), {}, false],
     ["no usage", { ...FLOATS, usage: undefined }, asking(), {}, false],
     ["half of the usage", { ...FLOATS, usage: { total_tokens: 1 } }, asking(), {}, false],
     ["no total", { ...FLOATS, usage: { prompt_tokens: 1 } }, asking(), {}, false],
     ["no model", { ...FLOATS, model: null }, asking(), {}, false],
     [
-      "no object word of an item",
+      "no object member of an item",
       {
         ...FLOATS,
         data: [

@@ -193,7 +193,7 @@ const BODIES: readonly Row[] = [
     },
   ],
   [
-    "numbers, for which there is no word",
+    "numbers, for which there is no value",
     "voyage",
     { encoding: "float" },
     {},
@@ -325,7 +325,7 @@ describe("requests for embeddings", () => {
     ["openai-chat", flagged("input_type_field"), "clustering", "must be document or query"],
     ["voyage", {}, "classification", "must be document or query"],
     ["bedrock-titan-embed", {}, "document", "must be left out"],
-  ])("of %s with a purpose that it has no word for are refused by name", (dialect, options, purpose, rule) => {
+  ])("of %s with a purpose that it has no value for are refused by name", (dialect, options, purpose, rule) => {
     const refused = formatted(dialect, { ...ONE, purpose }, options);
     expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input_type" });
     expect("message" in refused && refused.message).toContain(rule);

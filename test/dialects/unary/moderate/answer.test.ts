@@ -170,7 +170,7 @@ describe("an answer in OpenAI's shape", () => {
     }
   });
 
-  it("says nothing of the answer's words in a failure", () => {
+  it("quotes nothing of the answer's text in a failure", () => {
     const call = opened(one).parts[0]?.callTo(plainTarget);
     const failure = call?.readError(400, bytesOf({ error: { message: "my secret text", code: "my_secret_code" } }));
     expect(failure).toEqual({ kind: "rejected", status: 400, retryAfter: null, code: null });
@@ -348,7 +348,7 @@ describe("an answer in a model's own categories", () => {
     expect(JSON.stringify(printed)).not.toMatch(/pii|true/);
   });
 
-  it("is never relayed as it came, even where it is said in OpenAI's words", () => {
+  it("is never relayed as it came, even where it is said in OpenAI's format", () => {
     const declared = {
       ...mappedTarget,
       model: { ...mappedTarget.model, moderationCategories: { hate: ["sexual"] } },

@@ -122,13 +122,13 @@ describe("what goes upstream", () => {
     expect(sent(task)).toEqual({ path: "/moderations", body: { model: "upstream-model", input: body["input"] } });
   });
 
-  it("leaves out and records who the user is", () => {
+  it("omits and records who the user is", () => {
     const task = opened({ input: "a", user: "u-1", provider: { only: ["p"] }, model: "r" });
     expect(task.stripped).toEqual(["user"]);
     expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });
   });
 
-  it("leaves out what a policy takes out", () => {
+  it("omits what a policy takes out", () => {
     const options = {
       unknownFields: "forward",
       edits: { ...NO_EDITS, stripFields: ["metadata"] },
@@ -162,7 +162,7 @@ describe("unknown members", () => {
     [body, "novel"],
     [deep, "input[0].novel"],
     [deeper, "input[0].image_url.detail"],
-    [{ input: [{ ...text, "two words": 1 }] }, "input[0].*"],
+    [{ input: [{ ...text, "two parts": 1 }] }, "input[0].*"],
   ])("are refused by name: %j", (requested, path) => {
     if (path !== "input[0].*") expect(moderationsSurface.refuseUnknown(requested, "reject")?.param).toBe(path);
     expect(tried(requested)).toMatchObject({ status: 400, code: "unknown_field", param: path });

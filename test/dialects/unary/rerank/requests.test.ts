@@ -101,7 +101,7 @@ describe("what rerank takes", () => {
   ];
   it.each(bad)("%#: refuses by name: %s", (more, code, param) => expect(refusal(more)).toEqual({ code, param }));
 
-  it("says no word of a document in a refusal", () => {
+  it("quotes nothing of a document in a refusal", () => {
     const secret = "s3cret-canary";
     for (const documents of [[{ text: 1, title: secret }], [{ image: secret }], [{ [secret]: secret }]]) {
       expect(JSON.stringify(read({ ...BODY, documents }))).not.toContain(secret);

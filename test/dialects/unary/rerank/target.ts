@@ -14,7 +14,7 @@ import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
 
-/** Every protocol that ranks, by the words that tests call it. */
+/** Every protocol that ranks, by the names that tests call it. */
 export const TARGETS = {
   cohere: { dialect: "cohere-chat", flags: [], upstreamModel: "rerank-v3.5" },
   invoke: { dialect: "cohere-chat", flags: ["bedrock_invoke"], upstreamModel: "cohere.rerank-v3-5:0" },
