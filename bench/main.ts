@@ -41,7 +41,7 @@ async function benchmark(options: Options, children: Children, folder: string): 
           runs?.push(await measure(generator, subject, testCase, plan));
         } catch (error) {
           if (subject.share === undefined || !(error instanceof Error)) throw error;
-          failed.add(`${testCase.name}: ${error.message}; left out`);
+          failed.add(`${testCase.name}: ${error.message}; omitted`);
         }
       }
     }

@@ -11,7 +11,7 @@ export interface Subject {
   readonly headers: Readonly<Record<string, string>>;
   /** The process whose CPU and memory count; `null` where the load goes straight to the upstream. */
   readonly pid: number | null;
-  /** The part of a case's requests that it gets, where that is not all; failing, it is left out instead of ending the benchmark. */
+  /** The part of a case's requests that it gets, where that is not all; failing, it is omitted instead of ending the benchmark. */
   readonly share?: number;
 }
 

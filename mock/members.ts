@@ -38,7 +38,7 @@ export function objectAt(object: JsonObject, name: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** The texts of the list that a member holds, empty ones too; what is no text is left out. */
+/** The texts of the list that a member holds, empty ones too; what is no text is omitted. */
 export function textsAt(object: JsonObject, name: string): readonly string[] {
   return listAt(object, name).filter((item): item is string => typeof item === "string");
 }

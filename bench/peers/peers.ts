@@ -108,7 +108,7 @@ async function startPeer(
     process.stderr.write(`installing ${name} into ${folder}\n`);
     mkdirSync(folder, { recursive: true });
     const problem = peer.install(folder);
-    if (problem !== null) return `${name}: ${problem}, left out`;
+    if (problem !== null) return `${name}: ${problem}, omitted`;
     writeFileSync(mark, "");
   }
   const port = await freePort();
@@ -119,7 +119,7 @@ async function startPeer(
   const origin = `http://127.0.0.1:${port}`;
   if (await answers(origin, START_LIMIT)) return { name, origin, headers, pid: child.pid ?? null, share: SHARE };
   child.kill();
-  return `${name}: did not answer within ${START_LIMIT / 1_000} s, left out`;
+  return `${name}: did not answer within ${START_LIMIT / 1_000} s, omitted`;
 }
 
 /** Runs a program to its end; `null`, or a sentence where it failed. */

@@ -24,7 +24,7 @@ export async function startNginx(
   core: string | null,
 ): Promise<StartedNginx | string> {
   const version = installedVersion();
-  if (version === null) return "nginx: not installed, left out";
+  if (version === null) return "nginx: not installed, omitted";
   const port = await freePort();
   const prefix = join(folder, "nginx");
   mkdirSync(join(prefix, "logs"), { recursive: true });
@@ -33,7 +33,7 @@ export async function startNginx(
   const origin = `http://127.0.0.1:${port}`;
   if (await answers(origin, ANSWER_LIMIT)) return { process: child, origin, version };
   child.kill();
-  return `nginx ${version}: did not answer within ${ANSWER_LIMIT / 1_000} s, left out`;
+  return `nginx ${version}: did not answer within ${ANSWER_LIMIT / 1_000} s, omitted`;
 }
 
 function installedVersion(): string | null {

@@ -123,7 +123,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A path with its query; members without a value are left out. */
+/** A path with its query; members without a value are omitted. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | null | undefined>>): string {
   const entries = Object.entries(query).flatMap(([name, value]) =>
     value === null || value === undefined || value === "" ? [] : [[name, String(value)]],

@@ -60,7 +60,7 @@ function whole(answer: GeminiAnswer, behaviour: Behaviour): object {
   };
 }
 
-/** A content without parts has no such member: empty lists are left out on the wire. */
+/** A content without parts has no such member: empty lists are omitted on the wire. */
 function contentOf(parts: readonly object[]): object {
   return parts.length === 0 ? { role: "model" } : { role: "model", parts };
 }
@@ -139,7 +139,7 @@ function logprobsOf({ request }: GeminiAnswer, tokens: readonly string[]): objec
   };
 }
 
-/** Thoughts are counted beside the answer, what came from a cache within the prompt; zeros are left out. */
+/** Thoughts are counted beside the answer, what came from a cache within the prompt; zeros are omitted. */
 function usageOf({ request, completion }: GeminiAnswer, { noUsage, cached }: Behaviour, count: number): object {
   if (noUsage) return {};
   const thoughts = Math.min(completion.reasoningTokens, count);

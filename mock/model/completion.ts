@@ -8,7 +8,7 @@ export interface CompletionTask {
   readonly calls: readonly string[];
   /** Most tokens of the answer, reasoning included; `null` without a limit. */
   readonly limit: number | null;
-  /** Texts that end the answer. They are left out of it, as providers do. */
+  /** Texts that end the answer. They are omitted from it, as providers do. */
   readonly stop: readonly string[];
   readonly reasoning: boolean;
 }

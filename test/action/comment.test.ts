@@ -129,13 +129,13 @@ describe("the comment on the pull request", () => {
   it.each([
     ["for a fork", "mallory/routes"],
     ["for a fork that is gone", null],
-  ])("is left out where the token may not write, %s, and the step says so", async (_name, fork) => {
+  ])("is omitted where the token may not write, %s, and the step says so", async (_name, fork) => {
     const { code, stdout, bodies } = await kept({ refusals: { [`POST ${LIST}`]: { always: 403 } } }, { fork });
     expect([code, bodies]).toEqual([0, []]);
     expect(stdout).toMatch(/^::notice title=Signalbox::No comment: .*fork/);
   });
 
-  it("is left out with a warning that names the permission where the workflow forgot it", async () => {
+  it("is omitted with a warning that names the permission where the workflow forgot it", async () => {
     const { code, stdout } = await kept({ refusals: { [`GET ${LIST}`]: { always: 403 } } });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^::warning .*403 to GET.*`pull-requests: write`/);

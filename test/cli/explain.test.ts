@@ -60,7 +60,7 @@ describe("signalbox explain, against files", () => {
     expect(said["policy_revisions"]).toMatchObject({ "eu-residency": { enforced: { revision: null } } });
   });
 
-  it("says that a candidate which was left out was not evaluated further, and not that it passed", async () => {
+  it("says that a candidate which was excluded was not evaluated further, and not that it passed", async () => {
     const said = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--region", "eu"]);
     expect(said).toMatchObject({
       outcome: "route",

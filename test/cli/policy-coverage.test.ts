@@ -234,7 +234,7 @@ describe("what a sighting says", () => {
     ],
     ["one test may see both", "gate", [[seen("gate", [true]), seen("gate", [])]], "1 1 0 | 1 0"],
     ["all candidates", "set", [[seen("set", [["a", "b"]])]], "1 0 0 | 0 0"],
-    ["a candidate left out", "set", [[seen("set", [["a"]], { set: [{ b: "SECOND" }] })]], "0 1 0 | 0 1"],
+    ["a candidate excluded", "set", [[seen("set", [["a"]], { set: [{ b: "SECOND" }] })]], "0 1 0 | 0 1"],
     ["no candidates are no evidence", "set", [[seen("set", [[]], {}, { candidates: [] })]], "0 0 0 | 0 0"],
     ["of another policy", "gate", [[seen("gate", [true], {}, { policy: "q" })]], "0 0 0 | 0 0"],
     ["of another constraint", "gate", [[seen("set", [["a"]])]], "0 0 0 | 0 0"],

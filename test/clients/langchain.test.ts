@@ -58,7 +58,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     for (const streamed of [false, true]) {
       it(`runs tools over several turns, two of them at once, ${streamed ? "streamed" : "whole"}`, async () => {
         const session = openSession(fixture);
-        // Over responses the library leaves every choice out but that of one tool.
+        // Over responses the library omits every choice but that of one tool.
         const bind = (name: string, choice?: string): Bound =>
           bound(model(session, name), choice === undefined ? {} : { tool_choice: choice });
         const messages: BaseMessage[] = [...question];

@@ -106,7 +106,7 @@ describe("obligations", () => {
     expect(decision.obligations.map((one) => one.effect)).toEqual(effect);
   });
 
-  it("brings no candidate back that a filter has left out", () => {
+  it("brings no candidate back that a filter has excluded", () => {
     const filter = { id: "f", effect: "filter", verdict: "fail", failing: ["b"] } as const;
     expect(plan(decided(policies([{ id: "p", obligation: near("us") }], () => [filter])))).toBe("dac");
   });

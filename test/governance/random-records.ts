@@ -77,7 +77,7 @@ const decision = fc
     };
   });
 
-/** Attempts of one request: an endpoint has one provider, region and model, which a version that recorded no models left out everywhere. */
+/** Attempts of one request: an endpoint has one provider, region and model, which a version that recorded no models omitted everywhere. */
 function ofOneTable(attempts: readonly AttemptRecord[]): readonly AttemptRecord[] {
   return attempts.map((each) => {
     const { provider, region, model } = attempts.find(({ endpoint }) => endpoint === each.endpoint) ?? each;

@@ -118,12 +118,12 @@ describe("a provider's refusal of a member", () => {
 
   it("does not name a member that the caller has not sent", async () => {
     const first = await startUpstream((response) =>
-      answerJson(response, { error: { code: "unsupported_parameter", param: "a_secret_word" } }, 400),
+      answerJson(response, { error: { code: "unsupported_parameter", param: "a_secret_text" } }, 400),
     );
     const refused = await ask(await routerOver(first, first));
     const error = await errorOf(refused);
     expect(error).toMatchObject({ code: "unsupported_parameter", param: null });
-    expect(error.message).not.toContain("a_secret_word");
+    expect(error.message).not.toContain("a_secret_text");
   });
 });
 

@@ -74,7 +74,7 @@ describe("what a workspace may use", () => {
     ["provider", { providers: ["p"] }],
     ["region", { regions: ["eu-west"] }],
   ])(
-    "leaves out a fallback whose %s is not approved where the route narrows, and lists no route where it denies",
+    "excludes a fallback whose %s is not approved where the route narrows, and lists no route where it denies",
     (_name, approve) => {
       const rows = (onGap: "deny" | "narrow"): Rows => ({
         models: [model("m"), model("n", { contextWindow: 10, maxOutputTokens: 5 })],
@@ -133,7 +133,7 @@ describe("what a workspace may use", () => {
     expect(only(made)).toMatchObject({ contextWindow: null, maxOutputTokens: 8_000 });
   });
 
-  it("leaves out providers that may train, unless there is nothing else", () => {
+  it("excludes providers that may train, unless there is nothing else", () => {
     const training = (...ids: readonly string[]): RoutingTable =>
       table({
         providers: ["p", "q"].map((id) =>
@@ -198,8 +198,8 @@ describe("routes that embed, rerank and moderate", () => {
   it.each([
     ["rerank", "rerank"],
     ["moderate", "moderations"],
-  ] as const)("%s is listed as %s", (operation, word) => {
-    expect(only(table(rows(operation)))?.operations).toEqual([word]);
+  ] as const)("%s is listed as %s", (operation, listed) => {
+    expect(only(table(rows(operation)))?.operations).toEqual([listed]);
   });
 
   it("lists what the server has no endpoint for nowhere", () => {
@@ -517,7 +517,7 @@ describe("GET /api/v1/models", () => {
   });
 });
 
-describe("capabilities in the words of the messages protocol", () => {
+describe("capabilities in the format of the messages protocol", () => {
   const every = [
     "tools",
     "json_schema",

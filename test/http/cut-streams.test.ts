@@ -85,7 +85,7 @@ function tableOf(upstream: Upstream, dialect: string): RoutingTable {
   };
 }
 
-/** Reads the first bytes of a stream that has text, and gives a way to leave it. */
+/** Reads the first bytes of a stream that has text, and gives a way to close it. */
 async function beginStream(url: string, body: object): Promise<() => void> {
   const controller = new AbortController();
   const answer = await fetch(url, {
@@ -99,7 +99,7 @@ async function beginStream(url: string, body: object): Promise<() => void> {
   return () => controller.abort();
 }
 
-describe("a client that leaves a stream", () => {
+describe("a client that closes a stream", () => {
   test.for(CASES)(
     "after the text and before the usage is charged what the provider counts: %s over %s",
     async ([path, dialect, body, { begin, piece, rest }]) => {
@@ -111,8 +111,8 @@ describe("a client that leaves a stream", () => {
         stream.end(rest(11, 3_000));
       });
       const { router, store } = await limited(tableOf(upstream, dialect), { tokensPerMinute: 100_000 });
-      const leave = await beginStream(`${router.url}${path}`, body);
-      leave();
+      const close = await beginStream(`${router.url}${path}`, body);
+      close();
       // The router has seen that the client left when it reads what comes now.
       await new Promise((resolve) => setTimeout(resolve, 200));
       left.resolve();
@@ -132,7 +132,7 @@ describe("a client that leaves a stream", () => {
         startSse(stream);
         stream.write(begin);
         while (call.lostAt === null) {
-          stream.write(piece("word ".repeat(200)));
+          stream.write(piece("text ".repeat(200)));
           await new Promise((resolve) => setTimeout(resolve, 1));
         }
         stream.end();
@@ -146,17 +146,17 @@ describe("a client that leaves a stream", () => {
   );
 });
 
-describe("a client that leaves a stream of which nothing counts tokens", () => {
+describe("a client that closes a stream of which nothing counts tokens", () => {
   test("gives its slot back at once, and the provider is not read on", async () => {
     const upstream = await startUpstream(async (stream, call) => {
       startSse(stream);
-      stream.write(sse(delta("word")));
+      stream.write(sse(delta("text")));
       await until(() => call.lostAt !== null);
       stream.end();
     });
     const { router } = await limited(tableOver([upstream]), { concurrency: 1, requestsPerMinute: 100 });
-    const leave = await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]);
-    leave();
+    const close = await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]);
+    close();
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed" });
     expect(router.outcomes[0]).not.toHaveProperty("estimated");
@@ -252,7 +252,7 @@ describe("a whole stream", () => {
       ] as const) {
         const upstream = await startUpstream((stream) => {
           startSse(stream);
-          stream.end(begin + piece("word ".repeat(1_800)) + rest(input, output));
+          stream.end(begin + piece("text ".repeat(1_800)) + rest(input, output));
         });
         const { router, store } = await limited(tableOf(upstream, dialect), { tokensPerMinute: 100_000 });
         const answer = await fetch(`${router.url}${path}`, {

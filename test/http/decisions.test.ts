@@ -74,7 +74,7 @@ describe("GET /v1/decisions", () => {
     return { status: response.status, text, body };
   }
 
-  it("lists what was decided, newest first, without a word of the requests", async () => {
+  it("lists what was decided, newest first, without any text of the requests", async () => {
     const { status, body, text } = await get("/v1/decisions?operation=chat.completions");
     expect(status).toBe(200);
     expect(isList(body), JSON.stringify(isList.errors)).toBe(true);
@@ -145,7 +145,7 @@ describe("GET /v1/decisions", () => {
     expect(text).not.toContain(SECRET);
   });
 
-  it("explains a denial with the candidates that were left out", async () => {
+  it("explains a denial with the candidates that were excluded", async () => {
     const infer = await test.key(workspace, ["inference"]);
     const provider = { max_price: { input: 0 } };
     const id = await inferred(infer, { model: route, messages: [{ role: "user", content: SECRET }], provider });

@@ -201,7 +201,7 @@ describe("the commit point", () => {
     expect(whole.calls).toHaveLength(0);
   });
 
-  it("does not wait for ever: beyond 64 KiB without a word the answer has begun", async () => {
+  it("does not wait for ever: beyond 64 KiB without output the answer has begun", async () => {
     const empty = sse({ id: "c", choices: [{ index: 0, delta: { content: "" }, finish_reason: null }] });
     const wordy = await startUpstream((response) => {
       startSse(response);
@@ -232,7 +232,7 @@ describe("the commit point", () => {
 });
 
 describe("health", () => {
-  it("leaves an endpoint out after failures in a row, tries it once when its time has passed, and takes it back", async () => {
+  it("ejects an endpoint after failures in a row, tries it once when its time has passed, and takes it back", async () => {
     let isIll = true;
     const ill = await startUpstream((response) => (isIll ? failing(500)(response) : answerJson(response)));
     const well = await startUpstream((response) => answerJson(response));
@@ -256,7 +256,7 @@ describe("health", () => {
     expect(endpointOf(await post(router, hello))).toBe("a");
   });
 
-  it("never leaves the last one out", async () => {
+  it("never ejects the last one", async () => {
     const ill = await startUpstream(failing(500));
     const router = await startRouter({ table: tableOver([ill], { health: HEALTH }) });
     for (let count = 1; count <= 4; count += 1) {
@@ -265,7 +265,7 @@ describe("health", () => {
     }
   });
 
-  it("leaves an endpoint alone for as long as its 429 says", async () => {
+  it("does not call an endpoint for as long as its 429 says", async () => {
     const limited = await startUpstream(failing(429, { "retry-after-ms": "200" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });
@@ -537,16 +537,16 @@ describe("a provider whose calls are all taken", () => {
     });
     const first = post(router, hello);
     await until(() => waiting.length === 1);
-    const leaving = new AbortController();
+    const abandoned = new AbortController();
     const second = fetch(`${router.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: "Bearer good", "content-type": "application/json" },
       body: JSON.stringify(hello),
-      signal: leaving.signal,
+      signal: abandoned.signal,
     }).catch(() => "left");
     await until(() => router.decisions.length === 2);
     await pause(20);
-    leaving.abort();
+    abandoned.abort();
     expect(await second).toBe("left");
     await router.settled(1);
     // No provider was called, so there is nothing to report.

@@ -261,8 +261,8 @@ describe("denials", () => {
       reason_code: "NOT_OK",
       decision_id: "dec_1",
     });
-    for (const word of ["eu-residency", "r1", "region_approved", "NOT_OK", "req_1"])
-      expect(error.message).toContain(word);
+    for (const name of ["eu-residency", "r1", "region_approved", "NOT_OK", "req_1"])
+      expect(error.message).toContain(name);
     expect(upstream.calls).toHaveLength(0);
     await router.settled(1);
     expect(router.decisions[0]).toMatchObject({ outcome: "deny", policy: "eu-residency", reason: "NOT_OK" });
@@ -359,7 +359,7 @@ describe("paths", () => {
 });
 
 describe("a bug of ours", () => {
-  it("answers 500 without a word of what happened, and the server goes on", async () => {
+  it("answers 500 without quoting what happened, and the server goes on", async () => {
     const policies = fakePolicies(() => {
       throw new Error(SECRET);
     });

@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
     edits: ["model_replaced", "stripped:user"],
   },
   {
-    title: "responses, whole, with members that the provider left out",
+    title: "responses, whole, with members that the provider omitted",
     path: "/v1/responses",
     dialect: "openai-responses",
     body: { input: "hello", safety_identifier: "s" },
@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
     edits: ["model_replaced", "store_false_sent", "answer_members_filled", "stripped:safety_identifier"],
   },
   {
-    title: "responses, as a stream whose first event leaves members out",
+    title: "responses, as a stream whose first event omits members",
     path: "/v1/responses",
     dialect: "openai-responses",
     body: { input: "hello", stream: true },

@@ -85,7 +85,7 @@ function vectorTable(
 }
 
 const KEY = { "idempotency-key": "k" };
-const leavers: AbortController[] = [];
+const clients: AbortController[] = [];
 
 /** The same plan from its other end. */
 function reversed(decision: Decision): Decision {
@@ -128,7 +128,7 @@ describe("embeddings", () => {
       startUpstream((response) => answerJson(response, { error: { code: "unsupported_parameter", param } }, 400));
     for (const [param, shown] of [
       ["dimensions", "dimensions"],
-      ["a_secret_word", null],
+      ["a_secret_text", null],
     ] as const) {
       const router = await startRouter({ table: vectorTable([await refusing(param)]) });
       const response = await embed(router, { input: "a", dimensions: 3 });
@@ -263,11 +263,11 @@ describe("embeddings", () => {
       answerJson(response, { ...list, data: damage(list.data) });
     });
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const response = await embed(router, { input: ["secret words", "b"] }, { "x-max-attempts": "1" });
+    const response = await embed(router, { input: ["secret text", "b"] }, { "x-max-attempts": "1" });
     expect(response.status).toBe(502);
     const error = await errorOf(response);
     if (code !== null) expect(error.code).toBe(code);
-    expect(error.message).not.toContain("secret words");
+    expect(error.message).not.toContain("secret text");
     expect(response.headers.get("x-should-retry")).toBeNull();
   });
 
@@ -339,7 +339,7 @@ describe("embeddings", () => {
       answerVectors(response, call);
     });
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const leaving = new AbortController();
+    const abandoned = new AbortController();
     const send = (signal: AbortSignal | null): Promise<Response> =>
       fetch(`${router.url}/v1/embeddings`, {
         method: "POST",
@@ -347,11 +347,11 @@ describe("embeddings", () => {
         body: JSON.stringify({ model: "r", input: "a" }),
         signal,
       });
-    const first = send(leaving.signal).catch(() => "left");
+    const first = send(abandoned.signal).catch(() => "left");
     await until(() => upstream.calls.length === 1);
     const second = send(null);
     await until(() => router.decisions.length === 2);
-    leaving.abort();
+    abandoned.abort();
     expect(await first).toBe("left");
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", status: 499 });
@@ -370,12 +370,12 @@ describe("embeddings", () => {
       answerVectors(response, call);
     });
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const leaving = new AbortController();
-    const first = embed(router, { input: "a" }, KEY, leaving.signal).catch(() => "left");
+    const abandoned = new AbortController();
+    const first = embed(router, { input: "a" }, KEY, abandoned.signal).catch(() => "left");
     await until(() => upstream.calls.length === 1);
     const others = [embed(router, { input: "a" }, KEY), embed(router, { input: "a" }, KEY)];
     await until(() => router.decisions.length === 3);
-    leaving.abort();
+    abandoned.abort();
     await first;
     await router.settled(1);
     release();
@@ -392,12 +392,12 @@ describe("embeddings", () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream]) });
     for (let client = 1; client <= 3; client += 1) {
-      const leaving = new AbortController();
-      leavers.push(leaving);
-      void embed(router, { input: "a" }, KEY, leaving.signal).catch(() => {});
+      const abandoned = new AbortController();
+      clients.push(abandoned);
+      void embed(router, { input: "a" }, KEY, abandoned.signal).catch(() => {});
       await until(() => router.decisions.length === client);
     }
-    for (const leaving of leavers.splice(0)) leaving.abort();
+    for (const abandoned of clients.splice(0)) abandoned.abort();
     await router.settled(3);
     await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
     expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(Array(3).fill("client_closed"));
@@ -490,16 +490,16 @@ describe("embeddings", () => {
   it("are given up when the client leaves: the provider's connection closes", async () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream], 1) });
-    const leaving = new AbortController();
+    const abandoned = new AbortController();
     const sent = fetch(`${router.url}/v1/embeddings`, {
       method: "POST",
       headers: { authorization: "Bearer good", "content-type": "application/json" },
       body: JSON.stringify({ model: "r", input: TEXTS }),
-      signal: leaving.signal,
+      signal: abandoned.signal,
     }).catch(() => "left");
     await until(() => upstream.calls.length === 4);
     const leftAt = performance.now();
-    leaving.abort();
+    abandoned.abort();
     expect(await sent).toBe("left");
     await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
     expect(performance.now() - leftAt).toBeLessThan(1_500);

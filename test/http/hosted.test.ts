@@ -9,8 +9,8 @@ const BEDROCK = ["bedrock_invoke"];
 
 interface EndpointOptions {
   readonly flags: readonly string[];
-  /** Words of the simulated provider, at the end of the model's name. */
-  readonly words?: string;
+  /** Settings of the simulated provider, at the end of the model's name. */
+  readonly settings?: string;
 }
 
 /** A route over one endpoint for each of the options, in this order; all of them speak messages at the simulated provider. */
@@ -18,12 +18,12 @@ function routeOver(url: string, options: readonly EndpointOptions[]): RoutingTab
   const base = tableOver(options.map(() => ({ url, calls: [] })));
   const endpoints: Record<string, EndpointRow> = {};
   const providers: Record<string, ProviderRow> = {};
-  for (const [index, { flags, words = "" }] of options.entries()) {
+  for (const [index, { flags, settings = "" }] of options.entries()) {
     const id = ["a", "b"][index] ?? "x";
     const row = base.providers[`p-${id}`];
     if (row === undefined) throw new Error("no such provider");
     providers[row.id] = { ...row, dialect: "anthropic-messages", flags };
-    const upstreamModel = `claude-v1:0${words}`;
+    const upstreamModel = `claude-v1:0${settings}`;
     endpoints[id] = endpoint(id, { dialect: "anthropic-messages", model: "m", provider: row.id, upstreamModel });
   }
   return { ...base, endpoints, providers, models: { m: model("m", { defaultMaxOutputTokens: 100 }) } };
@@ -65,7 +65,7 @@ describe("a model that a cloud hosts", () => {
 
   test("that fails before it has said anything gives way to the next, which is called as it wants to be", async () => {
     const mock = await mockForTest();
-    const options = [{ flags: BEDROCK, words: "+error-frame=after-1" }, { flags: ["vertex_raw_predict"] }];
+    const options = [{ flags: BEDROCK, settings: "+error-frame=after-1" }, { flags: ["vertex_raw_predict"] }];
     const router = await startRouter({ table: routeOver(mock.url, options) });
     const response = await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true });
     expect(await response.text()).toContain("event: message_stop\n");
@@ -80,7 +80,7 @@ describe("a model that a cloud hosts", () => {
 
   test("that breaks off in the middle ends the client's stream with an error", async () => {
     const mock = await mockForTest();
-    const router = await startRouter({ table: routeOver(mock.url, [{ flags: BEDROCK, words: "+cut=in-5" }]) });
+    const router = await startRouter({ table: routeOver(mock.url, [{ flags: BEDROCK, settings: "+cut=in-5" }]) });
     const text = await (await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true })).text();
     expect(text).toContain("event: error\n");
     expect(text).toContain("upstream_truncated");

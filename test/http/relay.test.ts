@@ -233,8 +233,8 @@ describe("fallback before the first byte", () => {
     expect(good.calls).toHaveLength(0);
   });
 
-  // Claude Code shortens its conversation at the first of these words, LiteLLM (aider) knows the error by the second.
-  it("a conversation that is too long is called so in the words that clients look for", async () => {
+  // Claude Code shortens its conversation at the first of these phrases, LiteLLM (aider) knows the error by the second.
+  it("a conversation that is too long is named with the phrases that clients look for", async () => {
     const upstream = await startUpstream((response) =>
       answerJson(response, { error: { message: "secret", code: "context_length_exceeded", param: "messages" } }, 400),
     );
@@ -539,7 +539,7 @@ describe("streams", () => {
 });
 
 describe("durability", () => {
-  it.each([hello, streamed])("no byte leaves before the decision is on disk", async (body) => {
+  it.each([hello, streamed])("no byte is sent before the decision is on disk", async (body) => {
     const upstream = await startUpstream((response) => {
       if (body === hello) return answerJson(response);
       startSse(response);
@@ -576,7 +576,7 @@ describe("durability", () => {
     },
   );
 
-  it("an error does not leave before its record either", async () => {
+  it("an error is not sent before its record either", async () => {
     const bad = await startUpstream((response) => answerJson(response, {}, 500));
     const disk = Promise.withResolvers<void>();
     const router = await startRouter({

@@ -5,7 +5,7 @@ import { endpoint } from "../support/table.ts";
 import { ANSWER, answerJson, delta, sse, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
 import { newRequestId } from "../../src/http/heads.ts";
 
-/** Members of a response that providers leave out, so that the router prints the resource. */
+/** Members of a response that providers omit, so that the router prints the resource. */
 const SPARSE = { id: "resp_1", object: "response", status: "completed", output: [], usage: null } as const;
 
 function chatStream(response: ServerResponse, ...last: readonly string[]): void {
@@ -23,9 +23,9 @@ const CASES: readonly (readonly [string, string, boolean, (response: ServerRespo
     "completed",
   ],
   ["translated, cut off", "openai-chat", true, (response) => chatStream(response), "failed"],
-  ["relayed with members left out", "openai-responses", false, (response) => answerJson(response, SPARSE), "completed"],
+  ["relayed with members omitted", "openai-responses", false, (response) => answerJson(response, SPARSE), "completed"],
   [
-    "relayed as a stream with members left out",
+    "relayed as a stream with members omitted",
     "openai-responses",
     true,
     (response) => {

@@ -12,7 +12,7 @@ interface Candidate {
   readonly family: string | null;
   readonly flags?: readonly string[];
   /** Instructions for the simulated provider, at the end of the model's name. */
-  readonly words?: string;
+  readonly settings?: string;
 }
 
 /** A route over one endpoint a candidate, in this order. */
@@ -23,7 +23,7 @@ function routeOver(url: string, candidates: readonly Candidate[]): RoutingTable 
   const endpoints: Record<string, EndpointRow> = {};
   const providers: Record<string, ProviderRow> = {};
   const models: Record<string, ModelRow> = {};
-  for (const [index, { dialect, family, flags = [], words = "" }] of candidates.entries()) {
+  for (const [index, { dialect, family, flags = [], settings = "" }] of candidates.entries()) {
     const id = ["a", "b"][index] ?? "x";
     const provider = base.providers[`p-${id}`];
     if (provider === undefined) throw new Error("no such provider");
@@ -40,7 +40,7 @@ function routeOver(url: string, candidates: readonly Candidate[]): RoutingTable 
       features: features.translated,
       nativeFeatures: features.native,
     };
-    endpoints[id] = endpoint(id, { ...more, upstreamModel: `model${words}` });
+    endpoints[id] = endpoint(id, { ...more, upstreamModel: `model${settings}` });
   }
   const approve = { ...workspace.approve, capabilities: ["reasoning", "tools"] as const };
   const routes = { r: { ...row, onGap: "narrow" } } as const;
@@ -118,10 +118,10 @@ test.each([false, true])(
 test("thinking that a fallback signed goes back to the fallback and not to the primary", async () => {
   const mock = await mockForTest();
   const fallback: Candidate = { dialect: MESSAGES, family: "anthropic-bedrock", flags: ["bedrock_invoke"] };
-  const failing: Candidate = { dialect: MESSAGES, family: "anthropic", words: "+status=503" };
+  const failing: Candidate = { dialect: MESSAGES, family: "anthropic", settings: "+status=503" };
   const first = await startRouter({ table: routeOver(mock.url, [failing, fallback]) });
   const content = await contentOf(await ask(first, "/api/v1/messages", { ...thinking, messages: [user] }));
-  const healthy = { ...failing, words: "" };
+  const healthy = { ...failing, settings: "" };
   const second = await startRouter({ table: routeOver(mock.url, [healthy, fallback]) });
   const messages = [user, { role: "assistant", content }, user];
   const response = await ask(second, "/api/v1/messages", { ...thinking, messages });

@@ -39,7 +39,7 @@ async function inferOnce({ server }: TestServer, key: string, body: object): Pro
 
 /** The whole server: what is inferred is counted, for its workspace alone. */
 describe("GET /v1/governance/summary", () => {
-  it("counts real requests, of the key's workspace only, without a word of them", async () => {
+  it("counts real requests, of the key's workspace only, without any text of them", async () => {
     const test = await startTestServer();
     const { server } = test;
     const loaded = server.built.snapshot.decider.table;

@@ -254,7 +254,7 @@ it.each([
   expect(upstream.calls).toEqual([]);
 });
 
-it("says the stream's own failure in the caller's grammar, and no word of the provider's", async () => {
+it("says the stream's own failure in the caller's grammar, and no text of the provider's", async () => {
   const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(
@@ -276,8 +276,8 @@ it("says the stream's own failure in the caller's grammar, and no word of the pr
   expect(`${messages}${responses}`).not.toContain("CANARY");
 });
 
-it.each([null, "", undefined])("never makes up an end for an answer whose finish reason is %j", async (word) => {
-  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: word };
+it.each([null, "", undefined])("never makes up an end for an answer whose finish reason is %j", async (reason) => {
+  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: reason };
   const upstream = await startUpstream((response, { body }) => {
     if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
     response.writeHead(200, { "content-type": "text/event-stream" });

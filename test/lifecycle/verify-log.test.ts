@@ -253,7 +253,7 @@ const IMPOSSIBLE: readonly (readonly [string, Story, `${number} ${PolicyLogCause
     "2 revision",
   ],
   ["a first number that is not 1", story().observed(b), "1 revision"],
-  ["a number left out", enforcedA().observed(c), "2 revision"],
+  ["a number omitted", enforcedA().observed(c), "2 revision"],
   ["a number twice", enforcedA().observed({ ...b, revision: 1 }), "2 revision"],
   ["a content seen twice", enforcedA().observed({ ...a, revision: 2 }), "2 known_content"],
   ["a later content enforced at once", enforcedA().observed(b, { slot: "enforced" }), "2 slot"],
@@ -410,7 +410,7 @@ const IMPOSSIBLE: readonly (readonly [string, Story, `${number} ${PolicyLogCause
       .promoted(a, b, { approvals: [approvalOf(bob)] }),
     "5 approval_unknown",
   ],
-  ["an approval left out", enforcedA().observed(b).approved(b, bob).promoted(a, b), "4 approval_missing"],
+  ["an approval omitted", enforcedA().observed(b).approved(b, bob).promoted(a, b), "4 approval_missing"],
   [
     "the promoter's own approval",
     enforcedA()
@@ -555,7 +555,7 @@ describe("a chain that holds, of rows that cannot be", () => {
         .approved(b, ann)
         .promoted(a, b, { approvals: [approvalOf(ann)], ...requires({ approvals: 1, selfApproval: true }) }),
     ],
-    ["the promoter's own approval left out", enforcedA().observed(b).approved(b, ann).promoted(a, b)],
+    ["the promoter's own approval omitted", enforcedA().observed(b).approved(b, ann).promoted(a, b)],
     [
       "a soak that is just long enough",
       enforcedA()

@@ -259,7 +259,7 @@ const variants: [string, object, string, object][] = [
   ["a full context window", {}, "finish=context_window", { stop_reason: "model_context_window_exceeded" }],
   ["an unknown reason", {}, "finish=unknown", { stop_reason: "mock_unknown" }],
   [
-    "usage of a cache, which the prompt's tokens leave out",
+    "usage of a cache, which the prompt's tokens exclude",
     { messages: [{ role: "user", content: "x".repeat(400) }] },
     "cached=30; cache-write=4",
     { usage: { input_tokens: 70, cache_read_input_tokens: 30, cache_creation_input_tokens: 4 } },

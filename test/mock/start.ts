@@ -119,7 +119,7 @@ export interface SentEvent {
   readonly data: string;
 }
 
-/** The events of a stream that keeps to LF and one space; comments are left out. */
+/** The events of a stream that keeps to LF and one space; comments are omitted. */
 export function namedEvents(body: Buffer | string): SentEvent[] {
   return body
     .toString()

@@ -156,7 +156,7 @@ describe.each(WAYS)("%s", (name, way) => {
     expect(await refusalOf(way, "+fail-over=2")).toEqual([400, expect.stringMatching(/At most 2 .* 3/)]);
   });
 
-  test.runIf(isList)("does not leave out more than there is", async () => {
+  test.runIf(isList)("does not omit more than there is", async () => {
     expect(await refusalOf(way, "+short=4")).toEqual([400, expect.stringContaining("at least 4 results")]);
   });
 
@@ -265,7 +265,7 @@ describe.each(WAYS)("%s", (name, way) => {
   });
 
   test.skipIf(way === MODERATION_WAY || (RANK_WAYS.includes(way) && way.name.includes("bedrock")))(
-    "leaves usage out",
+    "omits usage",
     async () => {
       const server = await mockForTest();
       const counted = /total_tokens|input_tokens|usageMetadata|token_count|TokenCount|search_units|count \d/;

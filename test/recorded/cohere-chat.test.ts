@@ -14,7 +14,7 @@ import { readRecordings, streamText, type Recording } from "../support/recording
 const recordings = readRecordings("cohere-chat");
 const encoder = new TextEncoder();
 
-/** What recorded requests say that is no part of our requests: why each was left out. */
+/** What recorded requests say that is no part of our requests: why each was omitted. */
 const STRANGE: readonly (readonly [RegExp, string])[] = [
   [/no list: undefined/, "the protocol's first edition"],
   [/unknown members of the body: documents/, "documents of the provider's own kind"],

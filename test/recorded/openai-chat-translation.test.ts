@@ -156,7 +156,7 @@ function deltaText(data: string): string {
   return isJsonObject(delta) ? textIn(delta["content"]) : "";
 }
 
-/** Without the dropped fields: unsigned reasoning is not given back, a schema gets a name, another vendor's service tier is left out. */
+/** Without the dropped fields: unsigned reasoning is not given back, a schema gets a name, another vendor's service tier is omitted. */
 function normalised(request: GenerateRequest): GenerateRequest {
   const turns = request.turns.map((turn) =>
     turn.role === "assistant"

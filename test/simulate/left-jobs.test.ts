@@ -45,14 +45,14 @@ describe("jobs that nothing changes", () => {
     pool = await policyPool();
   }, 240_000);
 
-  it("are left out without any difference to what a report says", async () => {
+  it("are omitted without any difference to what a report says", async () => {
     let leftOut = 0;
     let changed = 0n;
     await fc.assert(
       fc.asyncProperty(twoSides, relations, fc.boolean(), async (drawn, { fresh, promoted }, isOneRoute) => {
         const none = { policies: [], modules: [] };
         const base = { table: drawn.base.table, policies: pool[drawn.base.policies] ?? none };
-        // Of sides that differ in one route only, the requests for the others are left out.
+        // Of sides that differ in one route only, the requests for the others are omitted.
         const head = isOneRoute
           ? { ...base, table: withRoute(base.table, drawn.head.table) }
           : { table: drawn.head.table, policies: pool[drawn.head.policies] ?? none };

@@ -40,7 +40,7 @@ describe("the bytes of a batch", () => {
 });
 
 describe("a sealed batch", () => {
-  it("leaves out what is there already, wherever it is, and chains the rest without a gap", () => {
+  it("omits what is there already, wherever it is, and chains the rest without a gap", () => {
     const decisions = ["a", "b", "a", "old", "c"].flatMap((id, at) => [at, id, "w", `{"${id}":${at}}`]);
     const outcomes = ["b", "nobody", "b", "running", "c"].flatMap((id, at) => [at, id, `{"end":"${id}${at}"}`]);
     const running = { requestId: "running", position: 3, process: 1, workspace: "other", facts: null };

@@ -56,7 +56,7 @@ export function reachableFrom(path: string): ReadonlySet<string> {
   return seen;
 }
 
-/** Groups of nodes that reach each other (Tarjan's algorithm); nodes that are in no circle are left out. */
+/** Groups of nodes that reach each other (Tarjan's algorithm); nodes that are in no circle are omitted. */
 export function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
   const order = new Map<string, number>();
   const stack: string[] = [];

@@ -96,7 +96,7 @@ export async function startWorkloadIssuer(keys: readonly IssuerKey[]): Promise<W
 }
 
 export interface JwtParts {
-  /** Instead of the usual ones; `undefined` leaves one out. */
+  /** Instead of the usual ones; `undefined` omits one. */
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
   /** Seconds from now. */

@@ -28,7 +28,7 @@ A fallback or peer can lack what the primary has:
 
 - Under \`on_gap: deny\` a provider or region that is not approved is an error, because every request is denied.
   A missing capability or signature family is a warning, because only requests that need it are denied.
-- Under \`on_gap: narrow\` neither is reported: decisions leave such endpoints out and record it.
+- Under \`on_gap: narrow\` neither is reported: decisions exclude such endpoints and record it.
 - A primary that is not approved is an error under both.
 
 Rows that nothing uses are reported only for files without errors, so one misspelt name is one finding.
@@ -89,7 +89,7 @@ ${table(["Dialect", "Operations", "Capabilities that it carries"], Object.entrie
 ## Flags
 
 How a provider deviates from its dialect, declared under \`flags\` of its row, for relayed and for translated requests.
-What a flag takes away is refused by name before anything is sent. What it changes or leaves out is in the evidence.
+What a flag takes away is refused by name before anything is sent. What it changes or omits is in the evidence.
 [Providers](providers.md) has the rows of many vendors.
 
 ${table(["Dialect", "Flag", "Meaning", "Takes away", "Not together with"], Object.entries(dialects).flatMap(flagRows))}

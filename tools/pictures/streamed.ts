@@ -29,7 +29,7 @@ const EVENTS = [
   { type: "message_stop" },
 ];
 
-/** Each event of the provider with the lines that the client gets for it. Ids, times and empty members are left out. */
+/** Each event of the provider with the lines that the client gets for it. Ids, times and empty members are omitted. */
 export function messagesUpstream(): readonly Translated[] {
   const body = {
     model: "chat",

@@ -90,7 +90,7 @@ export function policyExamples(): Examples {
   return plainest(found);
 }
 
-/** By the samples of several files; what is no part of the mistake is left out. */
+/** By the samples of several files; what is no part of the mistake is omitted. */
 export function fileExamples(): Examples {
   return Object.fromEntries(
     Object.entries(FILE_SAMPLES).map(([code, { files, environment }]) => [

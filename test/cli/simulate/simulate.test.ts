@@ -456,7 +456,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(head.stderr).toContain("--head: this repository has no commit of that name");
   });
 
-  test("--merge-base leaves out what main has got since", async () => {
+  test("--merge-base excludes what main has got since", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const fork = git(folder, "rev-parse", "HEAD");
     git(folder, "checkout", "--quiet", "-b", "change");

@@ -50,7 +50,7 @@ export function model(id: string, changes: Partial<Model> = {}): Model {
 
 export const MODELS: ModelList = { object: "list", data: Object.keys(ROUTES).map((id) => model(id)) };
 
-/** A simulation of a plain request to a route: what is in the US is left out of the EU's routes and of `claude`. */
+/** A simulation of a plain request to a route: what is in the US is excluded from the EU's routes and of `claude`. */
 export function simulation(route: string): RouteSimulation {
   const made = (ROUTES[route] ?? []).flatMap((name) => ENDPOINTS[name] ?? []);
   const isDenied = route === "claude";

@@ -304,7 +304,7 @@ describe("signing in at an identity provider", () => {
     expect(answer.json.signed_in).toBe(false);
   });
 
-  it("is refused where the provider refuses, without a word of the provider's", async () => {
+  it("is refused where the provider refuses, without any text of the provider's", async () => {
     const own = await startOidc();
     own.idp.account = null;
     const { callback } = await signIn(own);

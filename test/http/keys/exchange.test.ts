@@ -160,7 +160,7 @@ describe("POST /v1/credentials/exchange", () => {
     expect((await ask(key, { origin: ORIGIN })).status).toBe(200);
   });
 
-  it("is for keys with leave only, and for their own sake only", async () => {
+  it("is for keys with the permission only, and for their own sake only", async () => {
     const { key } = await makeKey(null);
     expect(await ask(key)).toMatchObject({ status: 400, json: { error: "unauthorized_client" } });
     expect(await ask(parent.key, { subject_token: key })).toMatchObject({ status: 400 });

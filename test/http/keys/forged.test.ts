@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
 
-/** Tokens that are none: each differs in one thing from a good one, and all are refused in the same words. */
+/** Tokens that are none: each differs in one thing from a good one, and all are refused with the same message. */
 const running = await startTestServer();
 const { server } = running;
 const KID = "issuer-of-the-test";
@@ -143,17 +143,17 @@ describe("is refused without detail", () => {
     ["free text as id", () => sign({ jti: "some free text" })],
     ["an unknown key", () => sign({ sub: "nobodysKey12" })],
     ["a revoked key", () => sign({ sub: revokedId })],
-    ["a key without leave", () => sign({ sub: plainKeyId })],
+    ["a key without the permission", () => sign({ sub: plainKeyId })],
     ["another workspace", () => sign({ workspace: "acme-prod" })],
     ["a scope that its key has not", () => sign({ scope: "catalogue:read governance:read" })],
     ["the operator's scope", () => sign({ scope: "operations:manage" })],
     ["no scope", () => sign({ scope: "" })],
-    ["no word about routes", () => sign({ routes: undefined })],
+    ["nothing about routes", () => sign({ routes: undefined })],
     ["routes that are no list", () => sign({ routes: "r" })],
     ["routes that are no texts", () => sign({ routes: [1] })],
-    ["no word about operations", () => sign({ operations: undefined })],
-    ["no word about its origin", () => sign({ origin: undefined })],
-    ["no word about ceilings", () => sign({ max_requests: undefined })],
+    ["nothing about operations", () => sign({ operations: undefined })],
+    ["nothing about its origin", () => sign({ origin: undefined })],
+    ["nothing about ceilings", () => sign({ max_requests: undefined })],
     ["a ceiling that is no number", () => sign({ max_tokens: "many" })],
     [
       "one changed byte of its claims",

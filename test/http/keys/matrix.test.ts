@@ -139,7 +139,7 @@ const STATES: readonly State[] = [
   },
 ];
 
-/** Its errors have the words of RFC 6749. */
+/** Its errors have the codes of RFC 6749. */
 const isOAuth = ({ path }: Endpoint): boolean => isTokenEndpoint(path);
 
 interface Answer {

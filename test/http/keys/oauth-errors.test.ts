@@ -61,12 +61,12 @@ type Refusal = readonly [
   name: string,
   given: Sent | (() => Promise<Sent>),
   status: number,
-  word: string,
+  oauthCode: string,
   code: string,
   early?: "early",
 ];
 
-/** What is sent; the status, the word of OAuth and our own code of the answer. Early refusals have no record. */
+/** What is sent; the status, the code of OAuth and our own code of the answer. Early refusals have no record. */
 const REFUSALS: readonly Refusal[] = [
   ["no key", { bearer: "nothing" }, 401, "invalid_client", "invalid_api_key"],
   ["an expired key", async () => ({ bearer: await expired() }), 401, "invalid_client", "expired_api_key"],
@@ -158,9 +158,9 @@ const REFUSALS: readonly Refusal[] = [
 /** Printable ASCII without `"` and `\` (RFC 6749 §5.2). */
 const DESCRIPTION = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 
-describe("a refusal of the token endpoint has the shape and the words of RFC 6749", () => {
+describe("a refusal of the token endpoint has the shape and the codes of RFC 6749", () => {
   it.each(REFUSALS.map((refusal) => [refusal[0], refusal] as const))("%s", async (_name, refusal) => {
-    const [, given, status, word, code, early] = refusal;
+    const [, given, status, standardCode, code, early] = refusal;
     const sent = typeof given === "function" ? await given() : given;
     const { bearer = key, method = "POST", path = EXCHANGE, headers = JSON_TYPE } = sent;
     const text = sent.body ?? JSON.stringify({ grant_type: GRANT_TYPE });
@@ -170,7 +170,7 @@ describe("a refusal of the token endpoint has the shape and the words of RFC 674
     expect(id).toMatch(/^req_/);
     const json = JSON.parse(answer.text);
     expect(Object.keys(json)).toEqual(["error", "error_description"]);
-    expect(json.error).toBe(word);
+    expect(json.error).toBe(standardCode);
     expect(json.error_description).toMatch(DESCRIPTION);
     expect(json.error_description).toContain(`(${code}, request id ${id})`);
     // Characters that RFC 6749 does not allow there are written as "?".
@@ -226,10 +226,10 @@ describe("every error that the contract lists for the token endpoint", () => {
     "%s is answered as OAuth has it, with status %i",
     (code, status, row) => {
       const answer = ERROR_ANSWERS.get(code);
-      const words = new Set(REFUSALS.filter((refusal) => refusal[4] === code).map((refusal) => refusal[3]));
+      const found = new Set(REFUSALS.filter((refusal) => refusal[4] === code).map((refusal) => refusal[3]));
       const other = Object.hasOwn(OTHERS, code) ? OTHERS[code] : undefined;
-      if (other !== undefined) words.add(other);
-      expect([...words], "a word for the code: a request above, or a row of OTHERS").not.toEqual([]);
+      if (other !== undefined) found.add(other);
+      expect([...found], "a code of OAuth for the code: a request above, or a row of OTHERS").not.toEqual([]);
       const error = {
         status,
         kind: row.kind,

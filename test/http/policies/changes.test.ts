@@ -151,7 +151,7 @@ describe("a policy from shadow to enforced and back", () => {
     expect(second.status).toBe(200);
     expect(second.json.approvals).toEqual(first.json.approvals);
     expect(changesOf(fixture).length).toBe(1);
-    // Another report is another word.
+    // Another report is another statement.
     const other = { ...body, report: { ...REPORT, sha256: digestOf("another report") } };
     expect((await fixture.post(key, "/v1/policies/a/approvals", { body: other })).json.approvals.length).toBe(1);
     expect(changesOf(fixture).length).toBe(2);

@@ -58,8 +58,8 @@ const SAID = {
 } as const;
 
 function judged(id: string, workspace: string, route: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
-  const words = { workspace: asIdentifier(workspace), route: asIdentifier(route) };
-  return decisionRecord(id, { at: NOW - 5, ...words, shadows: [BY], wouldDeny: [SAID], ...more });
+  const members = { workspace: asIdentifier(workspace), route: asIdentifier(route) };
+  return decisionRecord(id, { at: NOW - 5, ...members, shadows: [BY], wouldDeny: [SAID], ...more });
 }
 
 async function write(decisions: readonly DecisionRecord[]): Promise<void> {
@@ -170,7 +170,7 @@ describe("what a revision in shadow said", () => {
     });
   });
 
-  it("is a 503 where the store cannot be read, in our words", async () => {
+  it("is a 503 where the store cannot be read, with our message", async () => {
     const broken = () => Promise.reject(new Error("secret path"));
     const source = sourceOf(store);
     for (const part of [{ workspaces: broken }, { evidence: { head: broken, log: broken } }]) {

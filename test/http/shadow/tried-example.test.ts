@@ -58,11 +58,11 @@ it(
       class: { route: "gpt-5", operation: "responses" },
     });
 
-    const [command, ...words] = (example?.explain ?? "").split(" ");
+    const [command, ...argv] = (example?.explain ?? "").split(" ");
     expect(command).toBe("explain");
     const explained = await runCommand(
       explainRequest,
-      [...words, "--format", "json", "--config", join(folder, "routes.yaml")],
+      [...argv, "--format", "json", "--config", join(folder, "routes.yaml")],
       { cwd: folder },
     );
     expect(explained.stderr).toBe("");

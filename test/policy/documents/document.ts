@@ -24,7 +24,7 @@ export function readText(path: string): string {
   return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
 }
 
-/** The sections of a Markdown document with headings of one level; what stands before the first one is left out. */
+/** The sections of a Markdown document with headings of one level; what stands before the first one is omitted. */
 export function readSections(path: string, level: 2 | 3 = 2): readonly Section[] {
   return readText(path)
     .split(level === 2 ? /^## /m : /^### /m)

@@ -53,7 +53,7 @@ describe("coverage gates", () => {
     expect(statuses("coverage: { reasons: 50.1 }")[1]).toBe("reasons 1/2 50.1 FAIL");
   });
 
-  test("what is left out does not count; both arrows name an edge", () => {
+  test("what is omitted does not count; both arrows name an edge", () => {
     for (const arrow of ["->", "→", " -> ", " → "]) {
       const results = statuses(
         `coverage: { fallback_edges: 100, except: ["chat-small${arrow}mistral-small-eu", eu-residency/processed_in_eu/EU_UNKNOWN] }`,

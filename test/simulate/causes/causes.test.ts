@@ -46,7 +46,7 @@ describe("causes", () => {
       unaffected: [
         { workspace: "finance", why: "us is not approved" },
         { workspace: "hr", why: "us is not approved" },
-        // A policy leaves the endpoint out.
+        // A policy excludes the endpoint.
         { workspace: "legal", why: null },
       ],
     });
@@ -146,7 +146,7 @@ describe("causes", () => {
     expect(report.declared.groups.every(({ words }) => words.includes("destination_changed"))).toBe(true);
   });
 
-  it("a region group is the cause of what its approvals and policies then leave out", async () => {
+  it("a region group is the cause of what its approvals and policies then exclude", async () => {
     const report = await simulated(["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([["regions.eu"]]);

@@ -43,7 +43,7 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
     "newly_allowed",
   ],
   [
-    "a provider that is not used is approved no more: who leaves it out is denied",
+    "a provider that is not used is approved no more: requests that exclude it are denied",
     table({ providers, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
     table({ providers }),
     "newly_denied",
@@ -57,7 +57,7 @@ it.for(cases)("%s", async ([, base, head, word]) => {
   expect(declared.words.map((each) => each.word)).toContain(word);
 });
 
-it("an order of fallbacks that a preferred region hides shows where the primary is left out", async () => {
+it("an order of fallbacks that a preferred region hides shows where the primary is excluded", async () => {
   const ordered = (fallbacks: readonly string[]): RoutingTable =>
     table({
       ...three,

@@ -23,8 +23,8 @@ function sideOf(providers: number): OpenedSide {
   return { table: rows, opened: { workspace: tenant, route: wide } };
 }
 
-describe("what callers leave of a route's candidates", () => {
-  test("counts every list of names to keep to with every list of names to leave out", () => {
+describe("what remains of a route's candidates for callers", () => {
+  test("counts every list of names to keep to with every list of names to exclude", () => {
     const side = sideOf(4);
     const found = narrowings(UNIVERSE, [side]);
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 4n * 2n ** 4n);

@@ -4,7 +4,7 @@ import { FrameCursor } from "../../../src/store/batch/frames.ts";
 import { frameItems, toBatch } from "../../../src/store/postgres/evidence/batch.ts";
 
 describe("a batch", () => {
-  it("leaves out what repeats within it, and says where a decision stood", () => {
+  it("omits what repeats within it, and says where a decision stood", () => {
     const decisions = ["a", "b", "a", "c"].flatMap((id, index) => [
       index,
       id,

@@ -20,7 +20,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a process that is busy ${NO_POSTGRES ?? "
         store.keys.list(),
         store.policyLog.read({ after: 0, limit: 9 }),
       ]);
-      // The questions leave; then a start that loads much, or a container that has used up its share of the processor.
+      // The queries are sent; then a start that loads much, or a container that has used up its share of the processor.
       await new Promise((left) => setImmediate(left));
       for (const end = performance.now() + 4_000; performance.now() < end;);
       expect(await requested).toEqual([expect.objectContaining({ position: 0 }), [], []]);

@@ -40,7 +40,7 @@ describe("the conditions of a change", () => {
     ["are none without any", [conditioned({})], ""],
     ["name the values, where they are fewer", [conditioned({ environment: ["test"] })], "; only with environment test"],
     [
-      "name those that are left out, where they are fewer",
+      "name those that are omitted, where they are fewer",
       [conditioned({ environment: ["other", "production"] })],
       "; not with environment test",
     ],
@@ -66,7 +66,7 @@ describe("the conditions of a change", () => {
       "; only with environment test, with workload batch",
     ],
     [
-      "leave out what a request does not choose",
+      "omit what a request does not choose",
       [conditioned({ zdr: ["false"], environment: ["test"] })],
       "; only with environment test",
     ],

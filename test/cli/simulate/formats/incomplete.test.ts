@@ -63,7 +63,7 @@ describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
   });
 });
 
-test("the page of an incomplete run promises nothing of the classes that were left out", () => {
+test("the page of an incomplete run promises nothing of the classes that were omitted", () => {
   expect(shown("html", report())).toMatch(/No request is decided in another way|no workspace reaches/);
   const text = shown("html", report({ complete: false }));
   expect(text).not.toMatch(/No request is decided in another way|no workspace reaches|gains or loses/);

@@ -164,7 +164,7 @@ describe("the comment", () => {
 });
 
 describe("its length", () => {
-  test("a huge report is cut, says what is left out, and stays whole", () => {
+  test("a huge report is cut, names what is omitted, and stays whole", () => {
     const text = shown(huge());
     expect(text.length).toBeLessThanOrEqual(60_000);
     const { markup } = readMarkdown(text);

@@ -318,7 +318,7 @@ describe("lists", () => {
     expect(text.length).toBeLessThan(300_000);
   });
 
-  test("no failed assertion is left out, and they come first", () => {
+  test("no failed assertion is omitted, and they come first", () => {
     const passed = Array.from({ length: 50 }, (_, index) => assertion({ id: `passed-${index}` }));
     const failed = Array.from({ length: 50 }, (_, index) => assertion({ ...FAILED, id: `failed-${index}` }));
     const text = shown(report({ assertions: assertions([...passed, ...failed]) }));
