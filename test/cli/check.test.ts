@@ -82,13 +82,13 @@ describe("signalbox check", () => {
 
   test("tests and libraries are no policies", async () => {
     mkdirSync(join(folder, "rules/lib/lib"), { recursive: true });
-    for (const name of ["own.rego", "own_test.rego", "lib/words.rego"])
+    for (const name of ["own.rego", "own_test.rego", "lib/names.rego"])
       writeFileSync(join(folder, "rules/lib", name), "x");
     const { stdout } = await run(
-      `${CLEAN}\npolicies: { dir: rules/lib/, initial_mode: { own: enforce, words: enforce } }\n`,
+      `${CLEAN}\npolicies: { dir: rules/lib/, initial_mode: { own: enforce, names: enforce } }\n`,
     );
     expect(stdout.match(/error UNKNOWN_POLICY/g)).toHaveLength(1);
-    expect(stdout).toContain("there is no policy `words` in `rules/lib`");
+    expect(stdout).toContain("there is no policy `names` in `rules/lib`");
     expect(stdout).toContain("known here: `own`\n");
   });
 

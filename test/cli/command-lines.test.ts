@@ -59,12 +59,12 @@ describe("help", () => {
     "%s: -h and help print it",
     async (line, help) => {
       expect(help).toMatch(/^Usage: signalbox /);
-      const words = line.split(" ");
+      const path = line.split(" ");
       for (const argv of [
-        [...words, "-h"],
-        ["help", ...words],
-        ["-h", ...words],
-        [...words, "--nonsense", "-h"],
+        [...path, "-h"],
+        ["help", ...path],
+        ["-h", ...path],
+        [...path, "--nonsense", "-h"],
       ]) {
         expect([argv, await run(...argv)]).toEqual([argv, { code: 0, stdout: help, stderr: "" }]);
       }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { gatePolicy, testsOf, workplace } from "./policy-folder.ts";
 
-const UNUSED_LIBRARY = "package signalbox.lib.words\n\nlisted if input.operation\n";
+const UNUSED_LIBRARY = "package signalbox.lib.names\n\nlisted if input.operation\n";
 const BROKEN = gatePolicy("broken", 'pass["tier_approved"] if input.workspace.teir == "standard"');
 
 describe("signalbox policy check", () => {
@@ -39,7 +39,7 @@ describe("signalbox policy check", () => {
   });
 
   test("a warning: exit 0, but 1 under --strict", async () => {
-    const { run } = workplace({ "policies/a.rego": gatePolicy("a"), "policies/lib/words.rego": UNUSED_LIBRARY });
+    const { run } = workplace({ "policies/a.rego": gatePolicy("a"), "policies/lib/names.rego": UNUSED_LIBRARY });
     const { code, stdout } = await run(["check"]);
     expect(code).toBe(0);
     expect(stdout).toContain("warning POLICY_LIBRARY_UNUSED");
@@ -72,12 +72,12 @@ describe("signalbox policy fmt", () => {
       "policies/tidy.rego": gatePolicy("tidy"),
       "policies/untidy.rego": UNTIDY,
       "policies/untidy_test.rego": testsOf("untidy", "test_a if { true }"),
-      "policies/lib/words.rego": UNUSED_LIBRARY.replace("if input", "if  input"),
+      "policies/lib/names.rego": UNUSED_LIBRARY.replace("if input", "if  input"),
     });
     chmodSync(join(path, "policies/untidy.rego"), 0o640);
     expect(await run(["fmt"])).toEqual({
       code: 0,
-      stdout: "policies/lib/words.rego\npolicies/untidy.rego\npolicies/untidy_test.rego\n",
+      stdout: "policies/lib/names.rego\npolicies/untidy.rego\npolicies/untidy_test.rego\n",
       stderr: "",
     });
     expect(readFileSync(join(path, "policies/untidy.rego"), "utf8")).toBe(TIDY);

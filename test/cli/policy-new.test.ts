@@ -138,7 +138,7 @@ describe("signalbox policy new", () => {
       "0x1f",
     ];
     const titles = [...hard, ...fc.sample(title, { numRuns: 40, seed: 7 })];
-    // Keywords, words that YAML takes for a boolean, built-ins, and names that the example's own rules and tests use.
+    // Keywords, names that YAML takes for a boolean, built-ins, and names that the example's own rules and tests use.
     const ids = [
       "default",
       "no",

@@ -22,7 +22,7 @@ describe("what a request counts for against a token's ceiling", () => {
     ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
     ["a whole answer without counts: its bytes", {}, 120],
     ["an answer that its reader left: its bytes", cut, 120],
-    ["one that was counted to its first word only", { ...cut, inputTokens: 30, outputTokens: 1 }, 50],
+    ["one that was counted to its first token only", { ...cut, inputTokens: 30, outputTokens: 1 }, 50],
     ["one that its reader left before the first byte was looked at", { terminal: "client_closed", attempts: [] }, 100],
     [
       "a call that was lost before another answered: its input too",
@@ -81,7 +81,7 @@ describe("what a request counts for against a token's ceiling", () => {
 it("a stream that its reader leaves early costs its input and what was sent", async () => {
   const upstream = await startUpstream((response) => {
     startSse(response);
-    for (let piece = 0; piece < 40; piece += 1) response.write(sse(delta("word ")));
+    for (let piece = 0; piece < 40; piece += 1) response.write(sse(delta("text ")));
   });
   const settled: (readonly [OutcomeRecord, RequestSizes])[] = [];
   const router = await startRouter({

@@ -9,10 +9,10 @@ import { endpoint, model, provider, route, table, workspace } from "../support/t
 import { decideBothWays } from "./every-request.ts";
 import { sideOf } from "./small-sides.ts";
 
-const WORDS = { environments: ["production", "staging"], workloads: ["web", "batch"], labels: ["eu", "vip"] };
+const VOCABULARY = { environments: ["production", "staging"], workloads: ["web", "batch"], labels: ["eu", "vip"] };
 
-function tableWith(rows: Parameters<typeof table>[0] = {}, words: Partial<typeof WORDS> = {}): RoutingTable {
-  return { ...table(rows), vocabulary: { ...WORDS, ...words } };
+function tableWith(rows: Parameters<typeof table>[0] = {}, vocabulary: Partial<typeof VOCABULARY> = {}): RoutingTable {
+  return { ...table(rows), vocabulary: { ...VOCABULARY, ...vocabulary } };
 }
 
 /** Few enough requests to decide each of them, whatever the tables hold. */
@@ -60,7 +60,7 @@ function asserting(demand: Demand): Assertion {
 
 /** What about a request is held against what, and the condition of the policy that does. */
 const CONDITIONS: readonly (readonly [name: string, condition: string])[] = [
-  ["environment and workload, where neither vocabulary has the word", "input.key.environment == input.key.workload"],
+  ["environment and workload, where neither vocabulary has the value", "input.key.environment == input.key.workload"],
   ["workload and label", "input.key.workload in input.key.labels"],
   ["owner and workspace", "input.key.owner == input.workspace.id"],
   ["label of the key and label of the workspace", "some label in input.key.labels\n\tlabel in input.workspace.labels"],
@@ -79,23 +79,23 @@ const CONDITIONS: readonly (readonly [name: string, condition: string])[] = [
   ["the first label and another", "input.key.labels[0] == input.workspace.labels[0]"],
 ];
 
-/** One of each way to hold them: a word against a list, two words, an approval, a position. */
+/** One of each way to compare them: a value with a list, two values, an approval, a position. */
 const IN_SHORT: ReadonlySet<string> = new Set([
-  "environment and workload, where neither vocabulary has the word",
+  "environment and workload, where neither vocabulary has the value",
   "workload and label",
   "need and route",
   "data and label",
   "the first label and another",
 ]);
 
-describe("policies that hold one word of a request against another", () => {
+describe("policies that compare one value of a request with another", () => {
   it.for(
     fewOrMany(
       CONDITIONS.filter(([name]) => IN_SHORT.has(name)),
       CONDITIONS,
     ),
   )("%s", async ([, condition]) => {
-    const words = {
+    const vocabulary = {
       environments: ["production", "none"],
       workloads: ["web", "night", "m"],
       owners: ["group:pay", "w"],
@@ -106,7 +106,7 @@ describe("policies that hold one word of a request against another", () => {
         routes: [route("r", "a", ["b"]), route("tools", "a", [])],
         workspaces: [workspace("w", { routes: ["r", "tools"] }, { labels: ["eu"] })],
       },
-      words,
+      vocabulary,
     );
     const base = await sideOf(made);
     const head = await sideOf(made, [gate("holds", `pass.is_so if {\n\t${condition}\n}`)]);
@@ -126,7 +126,7 @@ describe("policies that hold one word of a request against another", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
-  it("which words a key's words are taken for differs from side to side", async () => {
+  it("which values a key's values are taken for differs from side to side", async () => {
     const rules = 'pass.is_so if input.key.environment == "other"\n\npass.is_so if count(input.key.labels) == 1';
     const base = await sideOf(tableWith({}, { environments: ["production"], labels: ["eu"] }), [
       gate("outside", rules),

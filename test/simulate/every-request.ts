@@ -386,8 +386,8 @@ function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: reado
     indeterminate,
   ];
   const outcomes = [declared.base, declared.head, promoted.base, promoted.head].map(shown);
-  const words = [declared.kinds, promoted.kinds];
-  return JSON.stringify([words, sample.workspace, sample.model, sample.operation, outcomes, verdicts]);
+  const kinds = [declared.kinds, promoted.kinds];
+  return JSON.stringify([kinds, sample.workspace, sample.model, sample.operation, outcomes, verdicts]);
 }
 
 /** Providers of the candidates that a table leaves of a request's preferences. */

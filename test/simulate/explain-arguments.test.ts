@@ -24,8 +24,8 @@ const name = fc.oneof(
   },
 );
 const names = fc.array(name, { maxLength: 3 });
-const sorted = <Word extends string>(words: readonly Word[]) =>
-  fc.subarray([...words], { maxLength: 3 }).map((some) => some.toSorted());
+const sorted = <Value extends string>(values: readonly Value[]) =>
+  fc.subarray([...values], { maxLength: 3 }).map((some) => some.toSorted());
 const short = fc.array(
   name.filter((text) => text.length <= 100),
   { maxLength: 3 },

@@ -2,14 +2,15 @@ import fc from "fast-check";
 import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
 import type { RequestSelector } from "../../src/simulate/assertions/schema-selectors.ts";
 
-const some = <Word>(words: readonly Word[]): fc.Arbitrary<readonly Word[]> => fc.subarray([...words], { minLength: 1 });
+const some = <Value>(values: readonly Value[]): fc.Arbitrary<readonly Value[]> =>
+  fc.subarray([...values], { minLength: 1 });
 
-function someOf<const Word extends string>(words: readonly Word[]) {
+function someOf<const Value extends string>(values: readonly Value[]) {
   return fc.oneof(
-    some(words),
-    some(words).map((all) => ({ all })),
-    some(words).map((none) => ({ none })),
-    fc.subarray([...words]).map((only) => ({ only })),
+    some(values),
+    some(values).map((all) => ({ all })),
+    some(values).map((none) => ({ none })),
+    fc.subarray([...values]).map((only) => ({ only })),
   );
 }
 
@@ -58,7 +59,7 @@ const demand: fc.Arbitrary<Demand> = fc.oneof(
     .record({
       kind: fc.constant("implies" as const),
       if: fc.record({ reaches: endpointSelectors }),
-      // oxlint-disable-next-line unicorn/no-thenable -- the word of the file
+      // oxlint-disable-next-line unicorn/no-thenable -- the member of the file
       then: fc.record({ primary: endpointSelectors }),
     })
     .chain(selecting),

@@ -8,7 +8,7 @@ import { policySource, toolchain } from "../policy/samples.ts";
 import type { Relation } from "./every-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 
-/** Policies that look at requests in all the ways that collapse has to get right: words, counts, other members, one member against another. */
+/** Policies that look at requests in all the ways that collapse has to get right: values, counts, other members, one member against another. */
 const SOURCES = [
   policySource(
     "region",

@@ -21,8 +21,8 @@ function policy(id: string, text: string): CompiledPolicy {
     obligations: [],
   } as const;
   const digest = digestOf(`${id} ${text}`);
-  const words = { strings: [], inspects: [] };
-  return { contract, digest, sources: [], reasoned: [], reads: [], stringUse: words, path: "", locations: {} };
+  const stringUse = { strings: [], inspects: [] };
+  return { contract, digest, sources: [], reasoned: [], reads: [], stringUse, path: "", locations: {} };
 }
 
 function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {

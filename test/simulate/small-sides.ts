@@ -65,7 +65,7 @@ export function withAssertions(assertions: readonly Assertion[]): SimulationRequ
   return { file: "policies/assertions.yaml", assertions: { assertions, coverage }, changes: [] };
 }
 
-/** The part of a group that a reader looks at first: words, whose requests, under which conditions, from where to where. */
+/** The part of a group that a reader looks at first: kinds, whose requests, under which conditions, from where to where. */
 export function shown({ words, workspaces, routes, operations, conditions, base, head }: ChangeGroup) {
   const result = ({ plan, denial }: ChangeGroup["base"]): string =>
     denial === null

@@ -137,9 +137,9 @@ describe("signalbox init", () => {
     const refused = await run(init, ["--providers", "openai", "--yes"]);
     expect(refused.stdout).toContain('"provider": {"data_collection": "allow"}');
     expect(routes()).toContain("    trains_on_data: true\n");
-    const word = await run(init, ["word", "--providers", "openai", "--no-training", "--yes"]);
-    expect(word.stdout).not.toContain("data_collection");
-    expect(readFileSync(join(folder, "word/routes.yaml"), "utf8")).toContain("    trains_on_data: false\n");
+    const named = await run(init, ["named", "--providers", "openai", "--no-training", "--yes"]);
+    expect(named.stdout).not.toContain("data_collection");
+    expect(readFileSync(join(folder, "named/routes.yaml"), "utf8")).toContain("    trains_on_data: false\n");
     const unclear: Ask = async (question) => (question.includes("train") ? "perhaps" : "");
     const requested = await run((argv, io) => init(argv, io, unclear), ["x", "--providers", "openai"], true);
     expect(requested).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
@@ -183,7 +183,7 @@ describe("signalbox init", () => {
 
   test.each([
     [["--providers", "opnai"], "did you mean `openai`?"],
-    [["--providers", "openai", "--workspace", "Two Words"], "--workspace: must be"],
+    [["--providers", "openai", "--workspace", "Two Parts"], "--workspace: must be"],
     [["--providers", "openai", "--regions", "E U"], "--regions: must be"],
     [["a", "b"], "DIRECTORY: give one folder at most (given: `a`, `b`)"],
   ])("%j: exit 2", async (argv, message) => {

@@ -21,10 +21,10 @@ export const RULES = {
   nothing: "pass.open if not input.operation",
   /** 30 to the power of six combinations: minutes without a bound. */
   endless: [
-    `words := ${JSON.stringify(Array.from({ length: 30 }, (_, index) => `word ${index}`))}`,
+    `texts := ${JSON.stringify(Array.from({ length: 30 }, (_, index) => `text ${index}`))}`,
     "",
     "pass.open if {",
-    ...["a", "b", "c", "d", "e", "f"].map((name) => `\tsome ${name} in words`),
+    ...["a", "b", "c", "d", "e", "f"].map((name) => `\tsome ${name} in texts`),
     '\tconcat("", [a, b, c, d, e, f]) == input.request.max_output',
     "}",
   ].join("\n"),

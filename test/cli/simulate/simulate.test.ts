@@ -113,12 +113,12 @@ describe("signalbox simulate over folders", () => {
   test("warnings are the report's, not stderr's", async () => {
     const cwd = folders({
       ...GATE,
-      "policies/lib/words.rego": "package signalbox.lib.words\n\nlisted if input.operation\n",
+      "policies/lib/names.rego": "package signalbox.lib.names\n\nlisted if input.operation\n",
     });
     const { stderr, call } = await run(cwd, BOTH);
     expect(stderr).toBe("");
     expect(call?.head.warnings.map(({ code, file }) => [code, file])).toEqual([
-      ["POLICY_LIBRARY_UNUSED", "policies/lib/words.rego"],
+      ["POLICY_LIBRARY_UNUSED", "policies/lib/names.rego"],
     ]);
   });
 

@@ -120,7 +120,7 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
       "infra/rules/a.rego": "a",
       "infra/rules/.hidden.rego": "x",
       "infra/rules/notes.md": "x",
-      "infra/rules/lib/words.rego": "w",
+      "infra/rules/lib/names.rego": "w",
       "infra/rules/folder.rego/x": "x",
     });
     const files = await loadFromTree(tree, "infra/routes.yaml", "routes.yaml");
@@ -128,7 +128,7 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
       ["rules/a.rego", "a"],
       ["rules/b.rego", "b"],
       ["rules/folder.rego", ""],
-      ["rules/lib/words.rego", "w"],
+      ["rules/lib/names.rego", "w"],
     ]);
     // A folder with a policy's name is no policy, and is not passed over either.
     expect(files.unreadable?.map(({ file, code }) => [file, code])).toEqual([

@@ -129,9 +129,9 @@ describe("what must be distinguished", () => {
           fc.pre(Object.keys(condition).length > 0);
           const lines = `kind: always_routable\nmay_be_empty: true\nfor: { needs: ${JSON.stringify(condition)} }`;
           const { strings } = of(lines);
-          // As `distinctionsOf` says: the named words, and whether there is another one.
+          // As `distinctionsOf` says: the named values, and whether there is another one.
           const seen = (set: readonly string[]) =>
-            [...new Set(set.map((word) => (strings.includes(word) ? word : "another")))].toSorted().join();
+            [...new Set(set.map((value) => (strings.includes(value) ? value : "another")))].toSorted().join();
           fc.pre(seen(left) === seen(right));
           const meets = (set: SampleRequest["needs"]) => {
             const outcome = routed(["gpt-5-us"]);

@@ -124,12 +124,12 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["WRONG_VALUE 6:24 assertions[0].for.workspaces must have at least one item"],
   ],
   [
-    "a word twice",
+    "a value twice",
     fileWith("kind: equivalent\nfor: { workspaces: [demo, demo] }"),
     ["DUPLICATE_ITEM 6:31 assertions[0].for.workspaces names `demo` twice (remove one of them)"],
   ],
   [
-    "a word that is no list",
+    "a value that is no list",
     fileWith("kind: equivalent\nfor: { needs: tools }"),
     ["WRONG_TYPE 6:19 assertions[0].for.needs must be a list, not text"],
   ],
@@ -210,7 +210,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     "version: 1\nassertions: []\ncoverage: { route: 1 }",
     ["UNKNOWN_KEY 3:13 coverage has no key `route` (did you mean `routes`?)"],
   ],
-  // Words.
+  // Names.
   [
     "an unknown workspace",
     fileWith("kind: no_new_access\nfor: { workspaces: [demo, acme-prd] }"),
@@ -270,7 +270,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ],
   ],
   [
-    "words of prototypes",
+    "names of prototypes",
     fileWith("kind: no_new_access\nfor: { workspaces: [constructor], routes: [toString] }"),
     [
       "ASSERTION_UNKNOWN_WORD 6:25 there is no workspace `constructor` (known here: `acme-dev`, `acme-prod`, `demo`)",
@@ -278,7 +278,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ],
   ],
   [
-    "an unknown word in if and then",
+    "an unknown name in if and then",
     fileWith(
       "kind: implies\nif: { reaches: { models: [gpt] } }\nthen: { every_place: { regions: [a] }, some_place: { regions: [b] }, primary: { regions: [c] } }",
     ),
@@ -316,7 +316,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["ASSERTION_UNKNOWN_WORD 6:51 there is no reason `model_not_fund` (did you mean `model_not_found`?)"],
   ],
   [
-    "unknown words of a case",
+    "unknown names of a case",
     fileWith(
       "kind: cases\ncases:\n  - request: { workspace: dmo, model: chat, operation: responses, only: [x], region: [y], key_labels: [z] }\n    expect: { plan: [gpt], lacks: [q] }",
     ),
@@ -447,7 +447,7 @@ describe("what can be wrong with a file", () => {
     }
   });
 
-  test("one run says everything: rows that do not fit do not hide the words of the others", () => {
+  test("one run says everything: rows that do not fit do not hide the names of the others", () => {
     const text = `version: 1
 assertions:
   - { kind: equivalent, id: first, title: T, fro: { stream: true } }
@@ -474,7 +474,7 @@ coverage: { routes: 200 }
     expect(parse(`\uFEFF${text.replaceAll("\n", "\r\n")}`)).toEqual(plain);
   });
 
-  test("no text makes it throw, and an error leaves nothing to hold against anything", () => {
+  test("no text makes it throw, and an error yields no assertions", () => {
     const whole = readFileSync(new URL("../../../policies/assertions.yaml", import.meta.url), "utf8");
     const damaged = fc
       .tuple(fc.nat({ max: whole.length }), fc.nat({ max: 12 }), fc.string({ unit: "binary", maxLength: 6 }))
@@ -488,7 +488,7 @@ coverage: { routes: 200 }
   });
 });
 
-describe("words of one side", () => {
+describe("names of one side", () => {
   const head = {
     table: tableWith(
       ["  rerank:\n    title: Documents by relevance\n    primary: rerank-global\n\n", ""],

@@ -111,8 +111,8 @@ export function denied(policy = "approvals", constraint = "route_known", reason 
   return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
 }
 
-export function pairOf(base: Outcome, head: Outcome, ...words: readonly ChangeKind[]): OutcomePair {
-  return { base, head, kinds: words };
+export function pairOf(base: Outcome, head: Outcome, ...kinds: readonly ChangeKind[]): OutcomePair {
+  return { base, head, kinds };
 }
 
 export function comparisonOf(

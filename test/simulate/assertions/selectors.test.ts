@@ -98,15 +98,15 @@ describe("which requests are meant", () => {
     "%s",
     ([, [selector, point, expected]]) => {
       expect(meets(selector, point)).toBe(expected);
-      // The same words as an exception mean the others; a workspace that is not there makes no requests either way.
+      // The same values as an exception mean the others; a workspace that is not there makes no requests either way.
       expect(meets(selector, point, "except")).toBe(point.workspace === "constructor" ? false : !expected);
     },
   );
 
   test("a set is met as the definition says, for random sets and conditions", () => {
-    const words = ["tools", "mcp", "reasoning", "json_schema"] as const;
-    const some = fc.uniqueArray(fc.constantFrom(...words));
-    const least = fc.uniqueArray(fc.constantFrom(...words), { minLength: 1 });
+    const needed = ["tools", "mcp", "reasoning", "json_schema"] as const;
+    const some = fc.uniqueArray(fc.constantFrom(...needed));
+    const least = fc.uniqueArray(fc.constantFrom(...needed), { minLength: 1 });
     fc.assert(
       fc.property(
         some,
@@ -114,7 +114,7 @@ describe("which requests are meant", () => {
         (needs, condition) => {
           fc.pre(Object.keys(condition).length > 0);
           const { all, any, none, only } = condition;
-          const has = (word: (typeof words)[number]) => needs.includes(word);
+          const has = (need: (typeof needed)[number]) => needs.includes(need);
           const expected =
             (all === undefined || all.every(has)) &&
             (any === undefined || any.some(has)) &&

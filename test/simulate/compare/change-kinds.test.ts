@@ -30,7 +30,7 @@ function denied(reason = "NO", constraint = "c", policy = "p", indeterminate = f
   return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
 }
 
-const words = (base: Outcome, head: Outcome): string => changeKinds(base, head, NOWHERE).join(" ");
+const kinds = (base: Outcome, head: Outcome): string => changeKinds(base, head, NOWHERE).join(" ");
 
 describe("plans", () => {
   it.for([
@@ -55,8 +55,8 @@ describe("plans", () => {
       "primary_changed fallbacks_widened fallbacks_narrowed",
     ],
   ] as const)("%s → %s", ([base, head, there, back]) => {
-    expect(words(to(base), to(head))).toBe(there);
-    expect(words(to(head), to(base))).toBe(back);
+    expect(kinds(to(base), to(head))).toBe(there);
+    expect(kinds(to(head), to(base))).toBe(back);
   });
 
   it.for([
@@ -65,12 +65,12 @@ describe("plans", () => {
     ["a weight", { weight: 0 }],
   ] as const)("%s of an endpoint shares requests in another way", ([, changes]) => {
     const other = to("", { plan: [planned("a"), planned("b", { tier: 1, ...changes })] });
-    expect(words(to("ab"), other)).toBe("sharing_changed");
-    expect(words(other, to("ab"))).toBe("sharing_changed");
+    expect(kinds(to("ab"), other)).toBe("sharing_changed");
+    expect(kinds(other, to("ab"))).toBe("sharing_changed");
   });
 
-  it("how requests are shared is not said of a plan that has other words", () => {
-    expect(words(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe("primary_changed");
+  it("how requests are shared is not said of a plan that has other kinds", () => {
+    expect(kinds(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe("primary_changed");
   });
 });
 
@@ -87,8 +87,8 @@ describe("denials", () => {
     [to("a"), to("a", { indeterminate: true }), "indeterminate_new", ""],
     [to("a"), to("b", { indeterminate: true }), "primary_changed indeterminate_new", "primary_changed"],
   ] as const)("%#", ([base, head, there, back]) => {
-    expect(words(base, head)).toBe(there);
-    expect(words(head, base)).toBe(back);
+    expect(kinds(base, head)).toBe(there);
+    expect(kinds(head, base)).toBe(back);
   });
 });
 
@@ -98,8 +98,8 @@ describe("edits", () => {
     [{ maxOutputTokens: null, stripFields: ["user"] }, "edits_changed", "weaker_obligation edits_changed"],
     [{ maxOutputTokens: null, stripFields: [] }, "", ""],
   ] as const)("%#", ([edits, stricter, weaker]) => {
-    expect(words(to("a"), to("a", { edits }))).toBe(stricter);
-    expect(words(to("a", { edits }), to("a"))).toBe(weaker);
+    expect(kinds(to("a"), to("a", { edits }))).toBe(stricter);
+    expect(kinds(to("a", { edits }), to("a"))).toBe(weaker);
   });
 });
 
@@ -128,18 +128,18 @@ describe("destinations", () => {
     ["queue", { queue: { size: 5, wait: 5 } }, {}, false],
   ] as const)("%s", ([, row, at, isElsewhere]) => {
     const [before, after] = [rows({}), rows(row, at)];
-    const word = isElsewhere ? "destination_changed" : "";
+    const kind = isElsewhere ? "destination_changed" : "";
     for (const sides of [
       { base: before, head: after },
       { base: after, head: before },
     ]) {
-      expect(changeKinds(to("a"), to("a"), sides).join(" ")).toBe(word);
+      expect(changeKinds(to("a"), to("a"), sides).join(" ")).toBe(kind);
       // A candidate that only one side has comes or goes.
       expect(changeKinds(to("b"), to("ba"), sides)).not.toContain("destination_changed");
     }
   });
 
-  it("words stand in their order, however many there are", () => {
+  it("kinds are in their order, however many there are", () => {
     const sides = { base: rows({}), head: rows({ trainsOnData: true }) };
     const head = to("cda", { edits: { maxOutputTokens: 1, stripFields: [] }, indeterminate: true });
     const found = changeKinds(to("ab"), head, sides);
@@ -151,6 +151,6 @@ describe("destinations", () => {
       "edits_changed",
       "indeterminate_new",
     ]);
-    expect(found).toEqual(CHANGE_KINDS.filter((word) => found.includes(word)));
+    expect(found).toEqual(CHANGE_KINDS.filter((kind) => found.includes(kind)));
   });
 });

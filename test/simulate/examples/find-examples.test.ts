@@ -153,7 +153,7 @@ describe("examples", () => {
     ["feature that is gone", { features: ["telepathy"] }, "feature"],
     ["size that is gone", { context: "to_9z" }, "size"],
     ["operation that is gone", { operation: "telepathy" }, "operation"],
-  ])("without a %s are there without a command, and say why", async (_, more, word) => {
+  ])("without a %s are there without a command, and say why", async (_, more, part) => {
     const record = { ...said("r1"), ...more };
     const log = memoryEvidence([]);
     const rows = [
@@ -166,7 +166,7 @@ describe("examples", () => {
     ];
     const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
     const { examples } = await findExamples(source, questionWith());
-    expect(examples).toMatchObject([{ request_id: "r1", explain: null, not_explained: word }]);
+    expect(examples).toMatchObject([{ request_id: "r1", explain: null, not_explained: part }]);
   });
 
   it("can be tried where limits refused the request after it was decided", async () => {
@@ -176,7 +176,7 @@ describe("examples", () => {
     ]);
   });
 
-  it("quote for a shell what is no plain word", async () => {
+  it("quote for a shell what is not plain", async () => {
     const route = asIdentifier("it's; $(reboot)");
     const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), questionWith());
     expect(examples[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
@@ -282,7 +282,7 @@ function whatIsRequested(decision: DecisionRecord): unknown {
   const hour = Math.floor(at / 3_600_000);
   const day = Math.floor(hour / 24);
   const isWeekend = (day + 3) % 7 > 4;
-  // The other members are the same in all random records; operations that decide nothing have no word of their own.
+  // The other members are the same in all random records; operations that decide nothing have no value of their own.
   return [
     workspace,
     route,

@@ -30,7 +30,7 @@ interface Step {
 
 /**
  * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
- * by one, in the order in which approvals are evaluated, and requests that have come to the same state go on as one: so the subsets of a hundred words
+ * by one, in the order in which approvals are evaluated, and requests that have come to the same state go on as one: so the subsets of a hundred values
  * need not be written out.
  *
  * @param matters receives the needs and features by which requests reach different states.
@@ -185,10 +185,10 @@ class Walk {
       if (view === undefined) return side;
       return seeNeed(approveSide(view, side, step.approvals[index] ?? []), step.tokens[index] ?? "");
     });
-    const more = <Words extends Common>(words: Words): Words => ({
-      ...words,
-      needs: capability === undefined ? words.needs : [...words.needs, capability],
-      features: feature === undefined ? words.features : [...words.features, feature],
+    const more = <Part extends Common>(part: Part): Part => ({
+      ...part,
+      needs: capability === undefined ? part.needs : [...part.needs, capability],
+      features: feature === undefined ? part.features : [...part.features, feature],
     });
     return {
       ...state,

@@ -43,7 +43,7 @@ export interface SideState {
 
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
-/** What the caller's preferences leave, in their order, before anything else is looked at. */
+/** What remains under the caller's preferences, in their order, before anything else is looked at. */
 export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();

@@ -52,9 +52,9 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
   ["weights of equals", peers([9, 1]), peers([1, 9]), "sharing_changed"],
 ];
 
-it.for(cases)("%s", async ([, base, head, word]) => {
+it.for(cases)("%s", async ([, base, head, kind]) => {
   const { declared } = await simulate(await sideOf(base), await sideOf(head));
-  expect(declared.words.map((each) => each.word)).toContain(word);
+  expect(declared.words.map((each) => each.word)).toContain(kind);
 });
 
 it("an order of fallbacks that a preferred region hides shows where the primary is excluded", async () => {

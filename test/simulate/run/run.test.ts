@@ -118,7 +118,7 @@ describe("assertions that fail", () => {
     for: {},
     except: null,
     if: { outcome: "route" },
-    // oxlint-disable-next-line unicorn/no-thenable -- the assertion's own word
+    // oxlint-disable-next-line unicorn/no-thenable -- the assertion's own member
     then: { every_place: { providers: ["p"] } },
   } as const;
   const failing = async (base: Awaited<ReturnType<typeof sideOf>>) => {

@@ -25,8 +25,8 @@ function changes(from: string, to: string, newPolicies: readonly string[] | null
   return changedSettings(side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to)), { newPolicies, samePolicies: true });
 }
 
-function lineOf(words: string, text = WHOLE_FILE): number {
-  return text.split("\n").findIndex((line) => line.includes(words)) + 1;
+function lineOf(content: string, text = WHOLE_FILE): number {
+  return text.split("\n").findIndex((line) => line.includes(content)) + 1;
 }
 
 describe("a changed setting", () => {
@@ -252,7 +252,7 @@ describe("a changed assertion", () => {
     expect(changedAssertions(read(GUARD), read(weaker)).map(({ gate }) => gate)).toContain("assertions");
   });
 
-  it("is none where the file says the same in other words", () => {
+  it("is none where the file expresses the same in another way", () => {
     expect(changedAssertions(read(GUARD), read(`# moved\n${GUARD}`))).toEqual([]);
   });
 });

@@ -102,7 +102,7 @@ models:
   spare: { operations: [generate, moderate] }
   judge:
     operations: [moderate]
-    moderation_categories: { bad_words: [hate] }
+    moderation_categories: { bad_terms: [hate] }
 endpoints:
   - id: large-a
     model: large

@@ -12,10 +12,10 @@ const weighted = (candidate: CandidateReport, weight: number, tier = 0): Candida
   weight,
 });
 
-function shared(words: readonly ChangeKind[]): SimulationReport {
+function shared(kinds: readonly ChangeKind[]): SimulationReport {
   const base = routed(weighted(EU, 9), weighted(EU2, 1));
   const head = routed(weighted(EU, 1), weighted(EU2, 9));
-  const compared = comparison("equivalent", [group({ words, base, head })]);
+  const compared = comparison("equivalent", [group({ words: kinds, base, head })]);
   return report({ declared: compared, promoted: compared });
 }
 
@@ -58,8 +58,8 @@ describe("candidates that are shared in another way", () => {
 
   test("the same endpoint elsewhere says how it is shared on either side", () => {
     const moved = weighted({ ...EU, region: "us-east" }, 1);
-    const words = ["sharing_changed", "destination_changed"] as const;
-    const lines = compareResults(group({ words, base: routed(weighted(EU, 9)), head: routed(moved) }));
+    const kinds = ["sharing_changed", "destination_changed"] as const;
+    const lines = compareResults(group({ words: kinds, base: routed(weighted(EU, 9)), head: routed(moved) }));
     expect(lines.map(({ mark, note }) => `${mark} ${note}`).toSorted()).toEqual([
       "+ tier 1, weighted 1",
       "- tier 1, weighted 9",

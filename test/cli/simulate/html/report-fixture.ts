@@ -46,10 +46,10 @@ export function point(change: Partial<SampleRequest> = {}): SampleRequest {
 
 export const EXPLAIN = ["explain", "--workspace", "acme", "--route", "chat-large", "--label", "it's here"];
 
-export function group(id: string, words: readonly ChangeKind[], change: Partial<ChangeGroup> = {}): ChangeGroup {
+export function group(id: string, kinds: readonly ChangeKind[], change: Partial<ChangeGroup> = {}): ChangeGroup {
   return {
     id,
-    words,
+    words: kinds,
     routes: ["chat-large"],
     workspaces: ["acme"],
     operations: ["chat.completions"],
@@ -325,13 +325,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
 
 /** A report with many groups, no two alike. */
 export function largeReport(groups: number): SimulationReport {
-  const words = ["newly_denied", "fallbacks_widened", "primary_changed", "reason_changed"] as const;
+  const kinds = ["newly_denied", "fallbacks_widened", "primary_changed", "reason_changed"] as const;
   const many = Array.from({ length: groups }, (_, index) =>
-    group(index.toString(16).padStart(12, "0"), [words[index % words.length] ?? "newly_denied"], {
+    group(index.toString(16).padStart(12, "0"), [kinds[index % kinds.length] ?? "newly_denied"], {
       routes: [`route-${index % 200}`],
       workspaces: [`workspace-${index % 50}`, `workspace-${(index + 7) % 50}`],
       base: routed(GPT_EU, MISTRAL, GPT_US),
-      head: index % words.length === 0 ? denied() : routed(GPT_EU, candidate(`gpt-${index}`), MISTRAL, GPT_US),
+      head: index % kinds.length === 0 ? denied() : routed(GPT_EU, candidate(`gpt-${index}`), MISTRAL, GPT_US),
       conditions: [{ dimension: "needs", values: ["tools"] }],
     }),
   );
