@@ -25,6 +25,12 @@ const COMMENT = /^\s*(?:\/?\*|\/\/)|\s\/\/\s/;
 /** A member or a variable, not a sentence. */
 const CODE = /^(?!\s*(?:\/?\*|\/\/))(?!.*\s\/\/\s)/;
 
+/** Members `word` and `words` of the reports of simulate, in code: not in titles of tests, nor in comments. */
+const MEMBER_WORDS =
+  /^(?!\s*(?:\/?\*|\/\/)|.*\b(?:it|test|describe)(?:\.for|\.each)?\().*(?:\bwords?\??:|\bwords?,|\bwords? }|\.words?\b|[({] ?words?\b|=> words?\b|\bwords?\.|\bword ===|\bword !==|"word"|"format word words|[-&]word\b|const words =)/;
+
+const NOT_SOURCES = /^(?:bench|console|mock|test|tools)\//;
+
 const REPORT = /^src\/(?:cli\/)?simulate\//;
 
 /** Words that this program used in senses of its own. Each has the term that readers would search for. */
@@ -54,7 +60,6 @@ const WORDS: readonly PrivateWord[] = [
   },
   {
     word: /\bwords?\b/i,
-    folders: /^src\//,
     write: "value, enum value, name, code, text",
     exceptions: [
       { path: REPORT, line: CODE, why: "member `words` of reports" },
@@ -62,7 +67,7 @@ const WORDS: readonly PrivateWord[] = [
       { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: /"words"/, why: "the same" },
       { path: /^src\/policy\/kept-content\.ts$/, line: CODE, why: "member of contents that the store keeps" },
       { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
-      { path: /^src\/policy\/contract\/waivers\.ts$/, why: "words between spaces" },
+      { path: /^src\/policy\/contract\/comparisons\.ts$/, line: CODE, why: "words between spaces" },
       { path: /^src\/cli\/completion/, why: "words of a shell's command line" },
       { path: /^src\/cli\/policy\/lifecycle\/shadow-lines\.ts$/, why: "the same" },
       { path: /^src\/cli\/terminal\/layout\.ts$/, why: "words of a text that is wrapped" },
@@ -76,6 +81,17 @@ const WORDS: readonly PrivateWord[] = [
         why: "words of a text, and the member `words`",
       },
       {
+        path: /^test\/(?:cli\/)?simulate\//,
+        line: MEMBER_WORDS,
+        why: "members `word` and `words` of reports",
+      },
+      { path: /^test\/policy\//, line: /words\.go/, why: "name of a file" },
+      { path: /^test\/cli\/(?:completion|lifecycle\/pasted-command)/, why: "words of a shell's command line" },
+      { path: /^test\/docs\/commands\/(?:blocks|unexecuted-block)\.ts$/, why: "the same" },
+      { path: /^(?:tools\/readability\/|test\/docs\/read(?:ability|ing-order))/, why: "words of a page are counted" },
+      { path: /^mock\/(?:model\/completion|unary\/(?:moderate|rerank)\/)/, why: "words of a text" },
+      { path: /^test\/clients\/matrix\/agents\//, line: /const PROMPT/, why: "a prompt" },
+      {
         path: /^src\/http\/control\/policy-shadow\.ts$|^src\/simulate\/latent\//,
         line: COMMENT,
         why: "words of an answer",
@@ -84,12 +100,25 @@ const WORDS: readonly PrivateWord[] = [
   },
   { word: /\b(?:asked|asks)\b/i, write: "requested, requires, evaluated" },
   {
-    word: /\b(?:told|tells)\b/i,
+    word: /\b(?:told|tells?)\b/i,
     write: "reported, distinguishes, emits",
     exceptions: [
       { path: /^src\/store\/postgres\/schema\/evidence\.ts$/, line: /^-- /, why: "statement of a migration" },
     ],
   },
+  {
+    word: /\bleaves? (?:\S+ ){0,4}out\b/i,
+    folders: NOT_SOURCES,
+    write: "omit, exclude",
+    exceptions: [
+      {
+        path: /^test\//,
+        line: /(?:[;,]|or) leave (?:it|--merge-base) out(?:"| here)|one of the two out|leaves out a valid approval|may leave out \(/,
+        why: "messages of the program",
+      },
+    ],
+  },
+  { word: /\bleave(?=\(|\)|,|;| =)/, folders: NOT_SOURCES, write: "release" },
   {
     word: /\b(?:whoever|nobody)\b/i,
     write: "the noun that is meant",

@@ -17,8 +17,8 @@ export async function serveDemo(node: string, cwd: string, program: string, argv
   child.stderr?.on("data", (bytes: Buffer) => (printed += bytes.toString()));
   const ended = once(child, "close");
   // Where the test is over before it stops the server.
-  onTestFinished(() => tell("SIGKILL"));
-  const tell = (signal: NodeJS.Signals): void => {
+  onTestFinished(() => kill("SIGKILL"));
+  const kill = (signal: NodeJS.Signals): void => {
     // The group: npx, its shell and the server.
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
       process.kill(-child.pid, signal);
@@ -37,8 +37,8 @@ export async function serveDemo(node: string, cwd: string, program: string, argv
         body: JSON.stringify(body),
       }),
     stop: async () => {
-      tell("SIGTERM");
-      const late = setTimeout(() => tell("SIGKILL"), 20_000);
+      kill("SIGTERM");
+      const late = setTimeout(() => kill("SIGKILL"), 20_000);
       await ended;
       clearTimeout(late);
       return printed;

@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
 import { FrameReader } from "../../src/dialects/bedrock-converse/event-stream-frames.ts";
-import { hello, targetWith, tell, withTools } from "../dialects/bedrock-converse/target.ts";
+import { hello, targetWith, parseEvents, withTools } from "../dialects/bedrock-converse/target.ts";
 import { readBody } from "../dialects/bedrock-converse/read-body.ts";
 import { encodeFrame } from "../dialects/bedrock-converse/wire.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
@@ -227,7 +227,7 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
       const frames = framesOf(recording);
       const events = said(frames);
       const bytes = joined(frames);
-      const reported = tell([bytes], request, target);
+      const reported = parseEvents([bytes], request, target);
       expect(brokenLaws(reported), id).toEqual([]);
       const { failure, usage, finish } = collectAnswer(reported);
       if (failure === null) {
@@ -251,7 +251,7 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
         const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
           bytes.subarray(index * size, (index + 1) * size),
         );
-        expect(tell(pieces, request, target), `${id} in pieces of ${size}`).toEqual(reported);
+        expect(parseEvents(pieces, request, target), `${id} in pieces of ${size}`).toEqual(reported);
       }
     }
     tally.print(`bedrock-converse streams (${cuts} cuts)`, all.length);
@@ -293,7 +293,7 @@ function checkCuts({ id }: Recording, frames: readonly Uint8Array[], whole: numb
     for (const position of [boundary - 1, boundary, boundary + 1]) if (position < bytes.length) positions.add(position);
   }
   for (const kept of positions) {
-    const last = tell([bytes.subarray(0, kept)], request, target).at(-1);
+    const last = parseEvents([bytes.subarray(0, kept)], request, target).at(-1);
     if (last?.type !== (kept < whole ? "failure" : "finish"))
       throw new Error(`${id} cut after ${kept} bytes: ${last?.type}`);
   }

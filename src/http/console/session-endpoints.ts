@@ -72,7 +72,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   return { json: describe(runtime, snapshot, { value, session: record, seats }, seats[0]), cookie };
 }
 
-/** A session in place of the browser's earlier one, and its `set-cookie`. @param latest when it ends at the latest, milliseconds since the epoch. */
+/** A session instead of the browser's earlier one, and its `set-cookie`. @param latest when it ends at the latest, milliseconds since the epoch. */
 export async function beginSession(
   { console, snapshot, incoming }: SessionCall,
   holder: SessionHolder,

@@ -11,7 +11,7 @@ type Frame = JsonObject & { readonly type: string };
 
 const plain = canon(hello);
 
-function tell(
+function parseEvents(
   events: readonly (Frame | Uint8Array)[],
   request: Partial<GenerateRequest> = {},
   model: Partial<ModelRow> = {},
@@ -44,7 +44,7 @@ const usage = (output: number, reasoning: number | null) => ({
 
 describe("a stream of messages", () => {
   it("reports thinking, text and calls, in their order", () => {
-    const events = tell([
+    const events = parseEvents([
       start,
       { type: "ping" },
       open({ type: "thinking", thinking: "", signature: "" }),
@@ -109,15 +109,15 @@ describe("a stream of messages", () => {
       ended("end_turn"),
       stop,
     ];
-    const reported = tell(events, {}, { signatureFamily: null });
+    const reported = parseEvents(events, {}, { signatureFamily: null });
     expect(reported).toContainEqual({ type: "dropped", field: "signature_dropped" });
     expect(reported.some(({ type }) => type === "signature")).toBe(false);
-    expect(tell(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
+    expect(parseEvents(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
   });
 
   it("thinking is a summary where one was requested", () => {
     const reasoning = { effort: "low", budget: null, adaptive: false, display: "auto" } as const;
-    const reported = tell([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
+    const reported = parseEvents([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
       reasoning,
     });
     expect(reported).toContainEqual({ type: "open", index: 0, block: { kind: "reasoning", summary: true } });
@@ -131,11 +131,11 @@ describe("a stream of messages", () => {
     ["tool_use", {}, { reason: "tool_calls" }],
     ["refusal", {}, { reason: "refusal" }],
   ])("%s ends it", (reason, more, finish) => {
-    expect(tell([start, ended(reason, more), stop]).at(-1)).toMatchObject({ type: "finish", ...finish });
+    expect(parseEvents([start, ended(reason, more), stop]).at(-1)).toMatchObject({ type: "finish", ...finish });
   });
 
   it("calls are calls, whatever reason ended them", () => {
-    const reported = tell([
+    const reported = parseEvents([
       start,
       open({ type: "tool_use", id: "1", name: "f", input: { a: 1 } }),
       close(),
@@ -185,24 +185,24 @@ describe("a stream of messages", () => {
   ];
 
   it.each(failing)("%s is a failure", (_name, events, failure) => {
-    const reported = tell(events);
+    const reported = parseEvents(events);
     expect(reported.at(-1)).toMatchObject({ type: "failure", failure });
     expect(reported.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
     expect(JSON.stringify(reported)).not.toContain("secret");
   });
 
   it("a beginning that is said twice is one", () => {
-    expect(tell([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start")).toHaveLength(1);
+    expect(parseEvents([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start")).toHaveLength(1);
   });
 
   it("a message that comes whole in its beginning is reported", () => {
     const message = { model: "m", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
-    const answer = collectAnswer(tell([{ type: "message_start", message }, stop]));
+    const answer = collectAnswer(parseEvents([{ type: "message_start", message }, stop]));
     expect(answer).toMatchObject({ blocks: [{ text: "hi" }], finish: { reason: "stop" } });
   });
 
   it("the last event needs no blank line", () => {
-    expect(tell([start, ended("end_turn"), encoder.encode('data: {"type":"message_stop"}')]).at(-1)?.type).toBe(
+    expect(parseEvents([start, ended("end_turn"), encoder.encode('data: {"type":"message_stop"}')]).at(-1)?.type).toBe(
       "finish",
     );
   });
@@ -224,7 +224,7 @@ describe("a whole message", () => {
       stop_reason: "tool_use",
       usage: { input_tokens: 1, output_tokens: 2 },
     });
-    const streamed = tell([
+    const streamed = parseEvents([
       { type: "message_start", message: { model: "m", content: [] } },
       ...content.flatMap((block, index) => [open(block, index), close(index)]),
       { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { input_tokens: 1, output_tokens: 2 } },

@@ -6,7 +6,7 @@ import type { TokenUsage } from "../../../src/canon/generate/usage.ts";
 import { answerEvents, brokenLaws } from "../laws/arbitrary/events.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { normalAnswer, type Telling } from "../laws/normal/answer.ts";
-import { frames, tell, withTools, type Event } from "./target.ts";
+import { frames, parseEvents, withTools, type Event } from "./target.ts";
 
 const REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
@@ -103,7 +103,7 @@ describe("an answer in frames", () => {
   it("says what was meant, however the bytes are cut", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
-        const reported = tell(pieces(joined(frames(written(events))), cuts), { ...withTools, stop: ["END"] });
+        const reported = parseEvents(pieces(joined(frames(written(events))), cuts), { ...withTools, stop: ["END"] });
         expect(brokenLaws(reported)).toEqual([]);
         const none = new Set<never>();
         expect(normalAnswer(collectAnswer(reported), TELLING, none)).toEqual(
@@ -122,7 +122,7 @@ describe("an answer in frames", () => {
         // All but the counts.
         const stopped = bytes.length - (sent.at(-1)?.length ?? 0);
         for (let kept = 0; kept < bytes.length; kept += 1) {
-          const reported = tell([bytes.subarray(0, kept)]);
+          const reported = parseEvents([bytes.subarray(0, kept)]);
           expect(brokenLaws(reported), `cut after ${kept} bytes`).toEqual([]);
           expect(reported.at(-1)?.type, `cut after ${kept} bytes`).toBe(kept < stopped ? "failure" : "finish");
         }
@@ -135,7 +135,7 @@ describe("an answer in frames", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const bytes = joined(frames(written(events)));
-        expect(tell(singleBytes(bytes))).toEqual(tell([bytes]));
+        expect(parseEvents(singleBytes(bytes))).toEqual(parseEvents([bytes]));
       }),
       { numRuns: 50 },
     );
@@ -147,7 +147,7 @@ describe("an answer in frames", () => {
         const bytes = joined(frames(written(events)));
         const bit = Math.floor(at * bytes.length * 8);
         bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-        const reported = tell([bytes]);
+        const reported = parseEvents([bytes]);
         expect(brokenLaws(reported)).toEqual([]);
         expect(reported.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
       }),

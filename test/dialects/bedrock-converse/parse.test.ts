@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
-import { frames, hello, targetWith, tell, withTools, type Event } from "./target.ts";
+import { frames, hello, targetWith, parseEvents, withTools, type Event } from "./target.ts";
 import { codec, encodeFrame } from "./wire.ts";
 
 const start: Event = { messageStart: { role: "assistant" } };
@@ -20,7 +20,7 @@ const counts = { inputTokens: 5, outputTokens: 9, totalTokens: 21, cacheReadInpu
 const metadata: Event = { metadata: { usage: counts, metrics: { latencyMs: 1 } } };
 const usage = { input: 12, output: 9, cacheRead: 3, cacheWrite: 4, reasoning: null };
 
-const said = (...events: readonly Event[]) => tell(frames([start, ...events]));
+const said = (...events: readonly Event[]) => parseEvents(frames([start, ...events]));
 const whole = (answer: JsonValue, request: GenerateRequest = withTools): readonly InferenceEvent[] =>
   converseUpstream.parseAnswer(new TextEncoder().encode(JSON.stringify(answer)), request, targetWith());
 const answer = (content: readonly JsonValue[], stopReason = "end_turn") => ({
@@ -93,14 +93,14 @@ describe("a stream", () => {
     expect(collectAnswer(early).usage).toEqual(usage);
     // Half of the counts have arrived: nothing that was said is missing.
     const [cut = new Uint8Array()] = frames([metadata]);
-    const half = tell([...frames([start, delta(0, { text: "a" }), stop("end_turn")]), cut.subarray(0, 30)]);
+    const half = parseEvents([...frames([start, delta(0, { text: "a" }), stop("end_turn")]), cut.subarray(0, 30)]);
     expect(half.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
   });
 
   it("without a stop is cut, whatever else it said", () => {
     for (const events of [[], [delta(0, { text: "a" }), close(0), metadata]])
       expect(said(...events).at(-1)).toMatchObject({ type: "failure", failure: { kind: "truncated" } });
-    expect(tell([])).toEqual([{ type: "failure", failure: expect.objectContaining({ kind: "truncated" }) }]);
+    expect(parseEvents([])).toEqual([{ type: "failure", failure: expect.objectContaining({ kind: "truncated" }) }]);
   });
 
   it.each([
@@ -133,7 +133,7 @@ describe("a stream", () => {
 
   it("names the stop sequence where there can be only one", () => {
     const ended = (sequences: readonly string[]) =>
-      tell(frames([start, stop("stop_sequence"), metadata]), { ...hello, stop: sequences }).at(-1);
+      parseEvents(frames([start, stop("stop_sequence"), metadata]), { ...hello, stop: sequences }).at(-1);
     expect(ended(["END"])).toMatchObject({ stopSequence: "END" });
     expect(ended(["END", "STOP"])).toMatchObject({ stopSequence: null });
   });
@@ -149,7 +149,7 @@ describe("a stream", () => {
     const headers = { ":message-type": "exception", ":exception-type": type };
     const exception = encodeFrame(headers, { message: "canary", originalStatusCode: 500 });
     for (const before of [[], [start, delta(0, { text: "a" })], [start, stop("end_turn")]]) {
-      const events = tell([...frames(before), exception, ...frames([stop("end_turn"), metadata])]);
+      const events = parseEvents([...frames(before), exception, ...frames([stop("end_turn"), metadata])]);
       expect(events.at(-1)).toEqual({
         type: "failure",
         failure: { kind: "error_frame", status: null, retryAfter: null, code },
@@ -160,7 +160,7 @@ describe("a stream", () => {
 
   it("an error of the connection's own is one, too", () => {
     const headers = { ":message-type": "error", ":error-code": "InternalServerException", ":error-message": "canary" };
-    expect(tell([encodeFrame(headers, {})])).toEqual([
+    expect(parseEvents([encodeFrame(headers, {})])).toEqual([
       { type: "failure", failure: { kind: "error_frame", status: null, retryAfter: null, code: "server_error" } },
     ]);
   });
@@ -207,7 +207,7 @@ describe("a stream", () => {
     const body = new TextEncoder().encode("{");
     const noJson = codec.encode({ headers: { ":event-type": header, ":message-type": event }, body });
     for (const frame of [broken, noJson, encodeFrame({ ":message-type": "event" }, {}), encodeFrame({}, {})]) {
-      expect(tell([...sound, frame, ...frames([stop("end_turn"), metadata])]).at(-1)).toMatchObject({
+      expect(parseEvents([...sound, frame, ...frames([stop("end_turn"), metadata])]).at(-1)).toMatchObject({
         failure: { kind: "malformed", code: null },
       });
     }
@@ -216,17 +216,17 @@ describe("a stream", () => {
   it("a damaged frame after the stop fails it, too: what it said is not known", () => {
     const [broken = new Uint8Array()] = frames([metadata]);
     broken[broken.length - 10] = 0;
-    const events = tell([...frames([start, stop("end_turn")]), broken]);
+    const events = parseEvents([...frames([start, stop("end_turn")]), broken]);
     expect(events.at(-1)).toMatchObject({ failure: { kind: "malformed" } });
   });
 
   it("a frame beyond the limit is not waited for", () => {
     const huge = codec.encode({ headers: {}, body: new Uint8Array(16 * 1024 * 1024) });
-    expect(tell([huge.subarray(0, 12)]).at(-1)).toMatchObject({ failure: { kind: "too_large" } });
+    expect(parseEvents([huge.subarray(0, 12)]).at(-1)).toMatchObject({ failure: { kind: "too_large" } });
   });
 
   it("a signature that cannot be read back is omitted, and that is said once", () => {
-    const events = tell(
+    const events = parseEvents(
       frames([
         start,
         delta(0, { reasoningContent: { text: "a" } }),
@@ -261,7 +261,7 @@ describe("a block that was not closed before the end", () => {
     ["never", [start, text, stop("end_turn"), metadata]],
     ["after it", [start, text, stop("end_turn"), close(0), metadata]],
   ])("is closed by it: %s", (_, events) => {
-    const reported = tell(frames(events));
+    const reported = parseEvents(frames(events));
     expect(collectAnswer(reported)).toMatchObject({
       blocks: [{ text: "a" }],
       finish: { reason: "stop" },
@@ -270,7 +270,7 @@ describe("a block that was not closed before the end", () => {
   });
 
   it("does not go on after it", () => {
-    expect(tell(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({ type: "failure" });
+    expect(parseEvents(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({ type: "failure" });
   });
 });
 
@@ -289,7 +289,7 @@ describe("a call where no tool was offered", () => {
 
   it("is a failure, streamed and whole: the provider has not said that the text is all", () => {
     const failure = { kind: "malformed", code: "unexpected_output_item" };
-    expect(tell(frames(calling), request).at(-1)).toMatchObject({ type: "failure", failure });
+    expect(parseEvents(frames(calling), request).at(-1)).toMatchObject({ type: "failure", failure });
     const read = whole(
       answer([{ text: "b" }, { toolUse: { toolUseId: "a", name: "f", input: {} } }], "tool_use"),
       request,

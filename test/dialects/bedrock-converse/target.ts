@@ -73,7 +73,7 @@ export function frames(events: readonly Event[]): readonly Uint8Array[] {
 }
 
 /** What is reported of the pieces, and of their end. */
-export function tell(
+export function parseEvents(
   pieces: readonly Uint8Array[],
   request: GenerateRequest = withTools,
   target: Target = targetWith(),
