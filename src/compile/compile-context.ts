@@ -49,10 +49,6 @@ export function checkName(
 export function checkLabel({ declared, report }: CompileContext, label: string, path: Path, clause: string): void {
   if (declared.labels.has(label)) return;
   const message = `${clause} ${quote(label)}, which \`vocabulary.labels\` does not list`;
-  report.value(
-    "UNKNOWN_LABEL",
-    path,
-    message,
-    suggest(label, declared.labels) || "add it: `vocabulary: {labels: […]}`",
-  );
+  const hint = suggest(label, declared.labels) || "add it: `vocabulary: {labels: […]}`";
+  report.value("UNKNOWN_LABEL", path, message, hint);
 }

@@ -113,12 +113,8 @@ export async function findFurther(
     }
     for (const name of others) {
       if (await leadsOut(tree, folder, name)) {
-        findings.add(
-          "INCLUDE_OUTSIDE",
-          at,
-          `${quote(name)} is a link that points out of the folder`,
-          "put the file itself there",
-        );
+        const message = `${quote(name)} is a link that points out of the folder`;
+        findings.add("INCLUDE_OUTSIDE", at, message, "put the file itself there");
       } else parts.add(name);
     }
   }
@@ -140,22 +136,14 @@ async function findOverlay(
       known.length === 0
         ? `there are no overlays; write ${overlayName(path, "NAME")}`
         : `known here: ${known.join(", ")}`;
-    findings.add(
-      "ENVIRONMENT_UNKNOWN",
-      start,
-      `${quote(environment)} is not an environment of this file: there is no overlay for it`,
-      names,
-    );
+    const message = `${quote(environment)} is not an environment of this file: there is no overlay for it`;
+    findings.add("ENVIRONMENT_UNKNOWN", start, message, names);
     return null;
   }
   const name = overlayName(posix.basename(path), environment);
   if (!(await leadsOut(tree, folder, name))) return name;
-  findings.add(
-    "INCLUDE_OUTSIDE",
-    start,
-    `${quote(name)} is a link that points out of the folder`,
-    "put the file itself there",
-  );
+  const message = `${quote(name)} is a link that points out of the folder`;
+  findings.add("INCLUDE_OUTSIDE", start, message, "put the file itself there");
   return null;
 }
 

@@ -24,23 +24,15 @@ const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.
  */
 export function mergePart(main: MapNode, part: ConfigNode, mainFile: string, findings: Findings): void {
   if (part.kind !== "map") {
-    findings.add(
-      "WRONG_TYPE",
-      part.at,
-      "an included file must be a mapping of sections",
-      "begin it with `providers:`, `routes:` or another section",
-    );
+    const message = "an included file must be a mapping of sections";
+    findings.add("WRONG_TYPE", part.at, message, "begin it with `providers:`, `routes:` or another section");
     return;
   }
   for (const [name, member] of part.members) {
     if (name === "version") checkVersion(member, findings);
     else if (name === "include") {
-      findings.add(
-        "INCLUDE_NESTED",
-        member.keyAt,
-        "an included file cannot include others",
-        "name them all in routes.yaml",
-      );
+      const message = "an included file cannot include others";
+      findings.add("INCLUDE_NESTED", member.keyAt, message, "name them all in routes.yaml");
     } else mergeMember(main, name, member, [name], { mainFile, findings });
   }
 }
@@ -76,12 +68,8 @@ function mergeMember(into: MapNode, name: string, member: Member, path: Path, me
   else if (path.length === 1 && own.node.kind === "list" && node.kind === "list") mergeRows(own.node, node, merging);
   else if (path.length === 1 && own.node.kind !== node.kind) {
     const kind = own.node.kind === "list" ? "a list" : "a mapping";
-    merging.findings.add(
-      "WRONG_TYPE",
-      node.at,
-      `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`,
-      "",
-    );
+    const message = `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`;
+    merging.findings.add("WRONG_TYPE", node.at, message, "");
   } else reportTwice(path, own.keyAt, member.keyAt, merging);
 }
 
@@ -110,12 +98,8 @@ function reportTwice(path: Path, first: Position, second: Position, { mainFile, 
     return;
   }
   const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
-  findings.add(
-    "INCLUDE_DUPLICATE",
-    second,
-    `${describeSafely(path)} is defined at ${location} too`,
-    "keep one of the two",
-  );
+  const message = `${describeSafely(path)} is defined at ${location} too`;
+  findings.add("INCLUDE_DUPLICATE", second, message, "keep one of the two");
 }
 
 /** A mapping of its own, so that a merge changes no tree but the one that is merged into. */
@@ -131,12 +115,8 @@ function emptyMap(at: Position): MapNode {
  */
 export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findings): void {
   if (overlay.kind !== "map") {
-    findings.add(
-      "WRONG_TYPE",
-      overlay.at,
-      "an overlay must be a mapping of sections",
-      "begin it with `providers:`, `routes:` or another section",
-    );
+    const message = "an overlay must be a mapping of sections";
+    findings.add("WRONG_TYPE", overlay.at, message, "begin it with `providers:`, `routes:` or another section");
     return;
   }
   for (const [name, member] of overlay.members) {
@@ -163,12 +143,8 @@ function overlayMember(into: MapNode, name: string, member: Member, path: Path, 
 
 function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): void {
   if (node.kind !== "map") {
-    findings.add(
-      "WRONG_TYPE",
-      node.at,
-      "endpoints must be a mapping by id in an overlay",
-      "write `endpoints: { ID: { price: … } }`",
-    );
+    const message = "endpoints must be a mapping by id in an overlay";
+    findings.add("WRONG_TYPE", node.at, message, "write `endpoints: { ID: { price: … } }`");
     return;
   }
   for (const [id, member] of node.members) {
@@ -194,12 +170,8 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): 
 
 function reportNothing(path: Path, { keyAt }: Member, known: readonly string[], findings: Findings): void {
   const hint = suggest(String(path.at(-1)), known);
-  findings.add(
-    "OVERLAY_REMOVES_NOTHING",
-    keyAt,
-    `${describeSafely(path)} does not exist, so null removes nothing`,
-    hint,
-  );
+  const message = `${describeSafely(path)} does not exist, so null removes nothing`;
+  findings.add("OVERLAY_REMOVES_NOTHING", keyAt, message, hint);
 }
 
 function isNull(node: ConfigNode): boolean {

@@ -107,6 +107,13 @@ export class Cell {
   }
 }
 
+/** Adds a cell, from the bytes it was written as, to the one that is known by the same key. @throws {RangeError} */
+export function addTo(cells: Map<string, Cell>, key: string, bytes: Uint8Array): void {
+  const sum = cells.get(key) ?? new Cell();
+  sum.addEncoded(bytes);
+  cells.set(key, sum);
+}
+
 /** One count of a cell, from the bytes it was written as, without its latencies. @throws {RangeError} for bytes of another version */
 export function encodedCount(bytes: Uint8Array, counter: Counter): number {
   const reader = readerOf(bytes);

@@ -1,36 +1,6 @@
 import type { FailureKind } from "../canon/failure.ts";
 import type { Terminal } from "../evidence/record.ts";
 
-type PlainCounter =
-  | "requests"
-  | "allowed"
-  | "answered"
-  | "denied"
-  | "refused"
-  | "judged"
-  | "would_deny"
-  | "newly_denied"
-  | "would_narrow"
-  | "indeterminate"
-  | "ended"
-  | "fell_back"
-  | "attempts"
-  | "input_tokens"
-  | "output_tokens"
-  | "cache_read_tokens"
-  | "reasoning_tokens"
-  | "metered"
-  | "cost_nano_usd"
-  | "priced"
-  | "priced_unmetered"
-  | "unpriced_unmetered";
-
-/**
- * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests have token counts, `priced` ones a known cost; of the
- * two kinds the rest is counted in `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs are unpriced.
- */
-export type Counter = PlainCounter | `terminal.${Terminal}` | `failure.${FailureKind}`;
-
 /**
  * The numbers under which counts are stored. Never changed and never used again: stored cells have them. A terminal or a
  * failure without a number here does not compile.
@@ -92,7 +62,14 @@ export const COUNTER_NUMBERS = {
   priced: 58,
   priced_unmetered: 59,
   unpriced_unmetered: 60,
-} as const satisfies Readonly<Record<Counter, number>>;
+} as const satisfies Readonly<Record<`terminal.${Terminal}` | `failure.${FailureKind}`, number>> &
+  Readonly<Record<string, number>>;
+
+/**
+ * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests have token counts, `priced` ones a known cost; of the
+ * two kinds the rest is counted in `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs are unpriced.
+ */
+export type Counter = keyof typeof COUNTER_NUMBERS;
 
 /** Larger than every number of a counter, with space for counters of a later version. */
 export const COUNTER_LIMIT = 96;

@@ -1,6 +1,6 @@
 import { FAILURE_KINDS, type FailureKind } from "../canon/failure.ts";
 import { COUNT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
-import { TERMINALS, type Terminal } from "../evidence/record.ts";
+import { TERMINALS } from "../evidence/record.ts";
 import type { Cell } from "./cell.ts";
 import type { QuantileSketch } from "./quantile-sketch.ts";
 
@@ -13,10 +13,13 @@ const percentileSchema = whole({
   p99: milliseconds,
 });
 
-function counts<Name extends string>(names: readonly Name[]) {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a count for each of the names
-  return Object.fromEntries(names.map((name) => [name, COUNT])) as Readonly<Record<Name, typeof COUNT>>;
+/** A member for each of the names, in their order. */
+function each<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value) {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a member for each of the names
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Readonly<Record<Name, Value>>;
 }
+
+const counts = <Name extends string>(names: readonly Name[]) => each(names, () => COUNT);
 
 /** Verdicts of shadow revisions. Requests, except in groups by constraint or reason: verdicts there. */
 export const SHADOW_VERDICTS = {
@@ -89,23 +92,11 @@ export function verdictMeasures(cell: Cell, shadow: ShadowMeasures): Measures {
 }
 
 export function shadowMeasures(cell: Cell, judged: number = cell.get("judged")): ShadowMeasures {
-  return {
-    judged,
-    would_deny: cell.get("would_deny"),
-    newly_denied: cell.get("newly_denied"),
-    would_narrow: cell.get("would_narrow"),
-    indeterminate: cell.get("indeterminate"),
-  };
+  return { judged, ...each(["would_deny", "newly_denied", "would_narrow", "indeterminate"], (name) => cell.get(name)) };
 }
 
 function decisionMeasures(cell: Cell): Pick<Measures, "requests" | "allowed" | "answered" | "denied" | "refused"> {
-  return {
-    requests: cell.get("requests"),
-    allowed: cell.get("allowed"),
-    answered: cell.get("answered"),
-    denied: cell.get("denied"),
-    refused: cell.get("refused"),
-  };
+  return each(["requests", "allowed", "answered", "denied", "refused"], (name) => cell.get(name));
 }
 
 function endMeasures(cell: Cell): EndMeasures {
@@ -114,17 +105,8 @@ function endMeasures(cell: Cell): EndMeasures {
     const count = cell.get(`failure.${kind}`);
     if (count > 0) failed[kind] = count;
   }
-  const terminal = (name: Terminal): number => cell.get(`terminal.${name}`);
   return {
-    terminals: {
-      completed: terminal("completed"),
-      incomplete: terminal("incomplete"),
-      failed: terminal("failed"),
-      denied: terminal("denied"),
-      refused: terminal("refused"),
-      client_closed: terminal("client_closed"),
-      unknown: terminal("unknown"),
-    },
+    terminals: each(TERMINALS, (name) => cell.get(`terminal.${name}`)),
     fallbacks: cell.get("fell_back"),
     attempts: { total: cell.get("attempts"), failed },
     tokens: {
@@ -134,11 +116,7 @@ function endMeasures(cell: Cell): EndMeasures {
       reasoning: cell.get("reasoning_tokens"),
       counted_requests: cell.get("metered"),
     },
-    latency_ms: {
-      total: percentiles(cell.latencies("total")),
-      first_byte: percentiles(cell.latencies("first_byte")),
-      router: percentiles(cell.latencies("router")),
-    },
+    latency_ms: each(["total", "first_byte", "router"], (name) => percentiles(cell.latencies(name))),
   };
 }
 

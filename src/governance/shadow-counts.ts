@@ -1,5 +1,5 @@
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
-import { Cell } from "./cell.ts";
+import { addTo, Cell } from "./cell.ts";
 import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
 import { parseJson } from "../canon/json.ts";
 
@@ -31,9 +31,7 @@ export class ShadowCounts {
   }
 
   add(labels: string, cell: Uint8Array): void {
-    const sum = this.#cells.get(labels) ?? new Cell();
-    sum.addEncoded(cell);
-    this.#cells.set(labels, sum);
+    addTo(this.#cells, labels, cell);
   }
 
   /** All that was added, as parts of `judged`. */

@@ -1,6 +1,6 @@
 import type { Identifier } from "../evidence/record.ts";
 import type { ShadowFigures } from "../lifecycle/records.ts";
-import { Cell } from "./cell.ts";
+import { addTo, Cell } from "./cell.ts";
 import type { Facet } from "./increments.ts";
 import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
 import { HOUR } from "./roll-up.ts";
@@ -153,9 +153,7 @@ class Lines {
   readonly #sums = new Map<string, Cell>();
 
   add(labels: string, cell: Uint8Array): void {
-    const sum = this.#sums.get(labels) ?? new Cell();
-    sum.addEncoded(cell);
-    this.#sums.set(labels, sum);
+    addTo(this.#sums, labels, cell);
   }
 
   get judged(): number {

@@ -1,5 +1,5 @@
 import type { Identifier } from "../evidence/record.ts";
-import { Cell, encodedCount } from "./cell.ts";
+import { addTo, Cell, encodedCount } from "./cell.ts";
 import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
@@ -55,7 +55,7 @@ export async function summarise(
           totals.addEncoded(cell);
           running.set(hour, (running.get(hour) ?? 0) + encodedCount(cell, "requests") - encodedCount(cell, "ended"));
         } else if (facet === "verdict") {
-          cellOf(verdicts, labels).addEncoded(cell);
+          addTo(verdicts, labels, cell);
         } else if (facet === "shadow") {
           shadows.add(labels, cell);
         }
@@ -113,10 +113,4 @@ function verdictLines(verdicts: ReadonlyMap<string, Cell>): readonly VerdictLine
   return lines
     .toSorted((left, right) => right.denied + right.refused - left.denied - left.refused)
     .slice(0, MAXIMUM_GROUPS);
-}
-
-function cellOf(cells: Map<string, Cell>, key: string): Cell {
-  const known = cells.get(key) ?? new Cell();
-  cells.set(key, known);
-  return known;
 }

@@ -67,30 +67,26 @@ async function loadModule({ bytes, units, passes }: PolicyModule, data: PolicyDa
 /**
  * One content of a module. Each is evaluated alone, so that it has its own bound and no other can spoil its answer.
  *
- * @param timedOut called where the evaluation would have taken more than it may.
+ * @param suspended counts evaluations that would have taken more than they may; what it has is not evaluated any more.
  */
 export function evaluateAlone(
   { evaluator, units, passes }: LoadedModule,
   index: number,
-  member: Member,
+  { identity, contract }: Member,
   input: PolicyInput,
-  timedOut: () => void = () => {},
+  suspended: SuspendedCandidates | null,
 ): PolicyEvaluation {
   const unit = units[index];
   const applies = passOf(passes, input.operation)?.units.includes(index) === true;
   if (unit === undefined || !applies) return { verdicts: [], obligations: [] };
-  return evaluationOf(member, valueOf(evaluator, input, unit.entrypoint, timedOut), input);
-}
-
-/** The record of a content that is not evaluated any more. */
-export function timedOutEvaluation(
-  { passes }: LoadedModule,
-  index: number,
-  member: Member,
-  input: PolicyInput,
-): PolicyEvaluation {
-  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
-  return applies ? evaluationOf(member, TIMED_OUT, input) : { verdicts: [], obligations: [] };
+  const timedOut = (): void => suspended?.timedOut(identity);
+  const isSuspended = suspended?.has(identity.digest) === true;
+  const value = isSuspended ? TIMED_OUT : valueOf(evaluator, input, unit.entrypoint, timedOut);
+  const candidates = input.candidates.map(({ id }) => id);
+  return {
+    verdicts: deriveVerdicts(identity, contract, value, candidates),
+    obligations: deriveObligations(identity, contract, value),
+  };
 }
 
 /** An engine's error names files and lines of policies, so it is dropped here: the verdict is indeterminate. */
@@ -104,15 +100,34 @@ function valueOf(evaluator: Evaluator, input: PolicyInput, entrypoint: string, t
   }
 }
 
-/** @param value what the engine gave; `undefined` where it threw. */
-function evaluationOf({ identity, contract }: Member, value: unknown, input: PolicyInput): PolicyEvaluation {
-  const candidates = input.candidates.map(({ id }) => id);
-  return {
-    verdicts: deriveVerdicts(identity, contract, value, candidates),
-    obligations: deriveObligations(identity, contract, value),
-  };
-}
-
 function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {
   return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
+}
+
+/** A candidate is given up at this many evaluations that took more than they may; each costs milliseconds of every tenant's time. */
+const TIMEOUTS = 3;
+
+/**
+ * Candidates that are not evaluated any more in this process, because they took more than an evaluation may take again and again. By content:
+ * other rules under the same id are evaluated, and so is everything after a start. Enforced policies are never among them.
+ */
+export class SuspendedCandidates {
+  /** Digest → evaluations that timed out. */
+  readonly #timeouts = new Map<string, number>();
+  readonly #onSuspended: (identity: PolicyIdentity) => void;
+
+  /** @param onSuspended called once for each content. */
+  constructor(onSuspended: (identity: PolicyIdentity) => void) {
+    this.#onSuspended = onSuspended;
+  }
+
+  has(digest: string): boolean {
+    return (this.#timeouts.get(digest) ?? 0) >= TIMEOUTS;
+  }
+
+  timedOut(identity: PolicyIdentity): void {
+    const count = (this.#timeouts.get(identity.digest) ?? 0) + 1;
+    this.#timeouts.set(identity.digest, count);
+    if (count === TIMEOUTS) this.#onSuspended(identity);
+  }
 }

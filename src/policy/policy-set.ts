@@ -9,7 +9,13 @@ import type {
 } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule } from "./compiled.ts";
 import { policySetId } from "./digest.ts";
-import { evaluateAlone, LoadedModules, type LoadedModule, type Member, timedOutEvaluation } from "./loaded-modules.ts";
+import {
+  evaluateAlone,
+  LoadedModules,
+  type LoadedModule,
+  type Member,
+  type SuspendedCandidates,
+} from "./loaded-modules.ts";
 
 /**
  * Builds a set of loaded modules. Nothing is compiled or loaded, so the slots can change between two requests.
@@ -69,14 +75,8 @@ function singlePolicy(
   suspended: SuspendedCandidates | null,
 ): SinglePolicy {
   const member = { identity, contract };
-  if (suspended === null || identity.slot === "enforced")
-    return { ...member, reads, evaluate: (input) => evaluateAlone(module, index, member, input) };
-  const timedOut = (): void => suspended.timedOut(identity);
-  const evaluate = (input: PolicyInput): PolicyEvaluation =>
-    suspended.has(identity.digest)
-      ? timedOutEvaluation(module, index, member, input)
-      : evaluateAlone(module, index, member, input, timedOut);
-  return { ...member, reads, evaluate };
+  const limited = identity.slot === "enforced" ? null : suspended;
+  return { ...member, reads, evaluate: (input) => evaluateAlone(module, index, member, input, limited) };
 }
 
 /**
@@ -143,34 +143,6 @@ function byIdentity(
 ): number {
   if (left.id !== right.id) return left.id < right.id ? -1 : 1;
   return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
-}
-
-/** A candidate is given up at this many evaluations that took more than they may; each costs milliseconds of every tenant's time. */
-const TIMEOUTS = 3;
-
-/**
- * Candidates that are not evaluated any more in this process, because they took more than an evaluation may take again and again. By content:
- * other rules under the same id are evaluated, and so is everything after a start. Enforced policies are never among them.
- */
-export class SuspendedCandidates {
-  /** Digest → evaluations that timed out. */
-  readonly #timeouts = new Map<string, number>();
-  readonly #onSuspended: (identity: PolicyIdentity) => void;
-
-  /** @param onSuspended called once for each content. */
-  constructor(onSuspended: (identity: PolicyIdentity) => void) {
-    this.#onSuspended = onSuspended;
-  }
-
-  has(digest: string): boolean {
-    return (this.#timeouts.get(digest) ?? 0) >= TIMEOUTS;
-  }
-
-  timedOut(identity: PolicyIdentity): void {
-    const count = (this.#timeouts.get(identity.digest) ?? 0) + 1;
-    this.#timeouts.set(identity.digest, count);
-    if (count === TIMEOUTS) this.#onSuspended(identity);
-  }
 }
 
 /**

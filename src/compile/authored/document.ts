@@ -47,12 +47,9 @@ export function readDocument(
   };
   if (!reportParserErrors(document, position, findings)) return null;
   if (document.contents === null) {
-    findings.add(
-      "WRONG_TYPE",
-      start,
-      "the file is empty",
-      "start with `version: 1`; the file of the same name in the repository is an example",
-    );
+    const message = "the file is empty";
+    const hint = "start with `version: 1`; the file of the same name in the repository is an example";
+    findings.add("WRONG_TYPE", start, message, hint);
     return null;
   }
   const reader = new Reader(document, position, findings, mergeKeys === "read");
@@ -136,12 +133,8 @@ function reportParserErrors(
     if (!HARMLESS.has(problem.code)) readable = false;
   }
   if (document.directives?.yaml.version === "1.1") {
-    findings.add(
-      "YAML_SYNTAX",
-      position(0),
-      "the file declares YAML 1.1",
-      "remove the %YAML line: `yes` is text in 1.2",
-    );
+    const message = "the file declares YAML 1.1";
+    findings.add("YAML_SYNTAX", position(0), message, "remove the %YAML line: `yes` is text in 1.2");
     readable = false;
   }
   return readable;

@@ -21,12 +21,8 @@ export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow)
     report.key("DIMENSIONS_MISMATCH", path, message, "add `dimensions: [1536]` with the lengths it makes");
   } else if (defaultDimensions !== null && !dimensions.includes(defaultDimensions)) {
     const message = `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`;
-    report.value(
-      "DIMENSIONS_MISMATCH",
-      [...path, "default_dimensions"],
-      message,
-      "add it to `dimensions`, or use one of them",
-    );
+    const hint = "add it to `dimensions`, or use one of them";
+    report.value("DIMENSIONS_MISMATCH", [...path, "default_dimensions"], message, hint);
   }
   if (contextWindow === null) {
     const message = `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`;

@@ -13,12 +13,8 @@ export function checkFeatures(context: ResolvedContext): void {
   for (const provider of context.normalised.providers.values()) {
     checkApiVersion(context, provider);
     if (provider.betas.length === 0 || context.dialect(provider.dialect)?.takesBetas !== false) continue;
-    context.report.value(
-      "BETA_FLAGS_UNUSED",
-      ["providers", provider.id, "beta_flags"],
-      `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`,
-      "remove them",
-    );
+    const message = `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`;
+    context.report.value("BETA_FLAGS_UNUSED", ["providers", provider.id, "beta_flags"], message, "remove them");
   }
 }
 
@@ -32,12 +28,9 @@ function checkApiVersion(context: CompileContext, { id, dialect, apiVersion, fla
   }
   const demanding = flags.find((flag) => facts.flags[flag]?.demandsApiVersion === true);
   if (apiVersion !== null || demanding === undefined) return;
-  context.report.value(
-    "API_VERSION_MISSING",
-    ["providers", id, "flags"],
-    `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``,
-    "add `api_version`, such as `2024-10-21`",
-  );
+  const message = `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``;
+  const hint = "add `api_version`, such as `2024-10-21`";
+  context.report.value("API_VERSION_MISSING", ["providers", id, "flags"], message, hint);
 }
 
 function checkModel(context: CompileContext, model: ModelRow, serving: readonly ResolvedEndpoint[]): void {
@@ -54,11 +47,8 @@ function checkModel(context: CompileContext, model: ModelRow, serving: readonly 
   }
   const signing = serving.find(({ facts }) => facts.signs);
   if (signing !== undefined && model.capabilities.includes("reasoning") && model.signatureFamily === null) {
-    context.report.key(
-      "SIGNATURE_FAMILY_MISSING",
-      ["models", model.id],
-      `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`,
-      "name the family; models that can read each other's reasoning share one",
-    );
+    const message = `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`;
+    const hint = "name the family; models that can read each other's reasoning share one";
+    context.report.key("SIGNATURE_FAMILY_MISSING", ["models", model.id], message, hint);
   }
 }

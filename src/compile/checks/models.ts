@@ -36,12 +36,8 @@ function reportUnreachable({ endpoints, file, normalised, report }: ResolvedCont
     if (serving.some(({ facts }) => facts.expresses.includes(capability))) continue;
     const dialects = [...new Set(serving.map(({ row }) => row.dialect))].toSorted().join(", ");
     const message = `model ${quote(normalised.models.get(id)?.id ?? id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`;
-    report.value(
-      "CAPABILITY_UNREACHABLE",
-      ["models", id, "capabilities", index],
-      message,
-      "remove it, or serve the model over a dialect that carries it",
-    );
+    const hint = "remove it, or serve the model over a dialect that carries it";
+    report.value("CAPABILITY_UNREACHABLE", ["models", id, "capabilities", index], message, hint);
   }
 }
 
@@ -54,12 +50,8 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
   checkRates(context, endpoint, model);
   if (endpoint.operations.length === 0) {
     const message = `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
-    report.value(
-      "ENDPOINT_OPERATIONS",
-      ["endpoints", endpoint.index, "provider"],
-      message,
-      "serve the model over a dialect that carries its operations",
-    );
+    const hint = "serve the model over a dialect that carries its operations";
+    report.value("ENDPOINT_OPERATIONS", ["endpoints", endpoint.index, "provider"], message, hint);
   }
   if (
     endpoint.facts.demandsOutputLimit &&
@@ -73,12 +65,9 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
 
 function checkConcurrency({ report }: CompileContext, { row, index }: ResolvedEndpoint, provider: ProviderRow): void {
   if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
-  report.value(
-    "CONCURRENCY_ORDER",
-    ["endpoints", index, "max_concurrency"],
-    `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`,
-    "lower it, or raise the provider's `max_concurrency`",
-  );
+  const message = `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`;
+  const hint = "lower it, or raise the provider's `max_concurrency`";
+  report.value("CONCURRENCY_ORDER", ["endpoints", index, "max_concurrency"], message, hint);
 }
 
 /** Rates of one operation only, as `price` has them. */
@@ -94,10 +83,7 @@ function checkRates({ file, report }: CompileContext, { row, index }: ResolvedEn
   const price = file.endpoints[index]?.price;
   for (const [rate, operation] of Object.entries(RATES)) {
     if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation)) continue;
-    report.key(
-      "PRICE_UNUSED",
-      ["endpoints", index, "price", rate],
-      `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
-    );
+    const message = `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`;
+    report.key("PRICE_UNUSED", ["endpoints", index, "price", rate], message);
   }
 }

@@ -55,12 +55,10 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   if (/[\s\\]/.test(baseUrl))
     report.value("BASE_URL_INVALID", path, `${where} contains white space or a backslash`, hint);
   if (url.protocol === "http:" && !isLoopback(url.hostname) && plaintext !== true) {
-    report.value(
-      "BASE_URL_INSECURE",
-      path,
-      `${where} is http, so prompts and keys would cross the network in clear text`,
-      "use https; for a server in a network of your own, write `network: private` and `plaintext: true` in this row",
-    );
+    const message = `${where} is http, so prompts and keys would cross the network in clear text`;
+    const https =
+      "use https; for a server in a network of your own, write `network: private` and `plaintext: true` in this row";
+    report.value("BASE_URL_INSECURE", path, message, https);
   }
 }
 

@@ -40,12 +40,8 @@ function compare(
   const shows = `${source} names ${evidence.shown}`;
   if (claims.length === 0) {
     const hint = "list the region in a group named after its area, such as `eu` or `us`";
-    report.value(
-      "REGION_UNVERIFIED",
-      path,
-      `${shows}, which cannot be compared with the region ${quote(region)}`,
-      hint,
-    );
+    const message = `${shows}, which cannot be compared with the region ${quote(region)}`;
+    report.value("REGION_UNVERIFIED", path, message, hint);
     return;
   }
   const outcomes = claims.map((claim) => compareAreas(claim, evidence.location));
@@ -55,12 +51,9 @@ function compare(
     const message = `${shows}, so requests may be processed outside ${quote(region)}`;
     report.value("REGION_NOT_PINNED", path, message);
   } else {
-    report.value(
-      "REGION_CONTRADICTED",
-      path,
-      `${shows}, but the region declared is ${quote(region)}`,
-      "declare the region where the provider really processes requests, or change host or model id",
-    );
+    const message = `${shows}, but the region declared is ${quote(region)}`;
+    const hint = "declare the region where the provider really processes requests, or change host or model id";
+    report.value("REGION_CONTRADICTED", path, message, hint);
   }
 }
 

@@ -35,22 +35,14 @@ function checkOperations(context: CompileContext, route: ResolvedRoute, fallback
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
     const hint = `use another ${fallback.rank}, or narrow the route's \`operations\``;
-    context.report.value(
-      "FALLBACK_OPERATIONS",
-      itemPath(route, fallback),
-      `${subject(route, fallback)} cannot ${missing.join(", ")}`,
-      hint,
-    );
+    const message = `${subject(route, fallback)} cannot ${missing.join(", ")}`;
+    context.report.value("FALLBACK_OPERATIONS", itemPath(route, fallback), message, hint);
   }
   const { model } = fallback.endpoint.row;
   if (route.row.operations.includes("embed") && model !== route.primary.row.model) {
     const message = `${subject(route, fallback)} embeds with the model ${quote(model)}, the primary with ${quote(route.primary.row.model)}`;
-    context.report.value(
-      "FALLBACK_EMBED_MODEL",
-      itemPath(route, fallback),
-      message,
-      `vectors of two models cannot be compared: a ${fallback.rank} has to be an endpoint of the same model`,
-    );
+    const hint = `vectors of two models cannot be compared: a ${fallback.rank} has to be an endpoint of the same model`;
+    context.report.value("FALLBACK_EMBED_MODEL", itemPath(route, fallback), message, hint);
   }
 }
 
@@ -72,23 +64,15 @@ function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: Res
       gaps.some((capability) => asksFor(approve.capabilities, capability)),
     );
     const message = `${subject(route, fallback)} lacks ${gaps.join(", ")}; requests of ${concerned.map(({ id }) => quote(id)).join(", ")} that need it are denied`;
-    report.value(
-      "FALLBACK_CAPABILITY_GAP",
-      itemPath(route, fallback),
-      message,
-      `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`,
-    );
+    const hint = `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`;
+    report.value("FALLBACK_CAPABILITY_GAP", itemPath(route, fallback), message, hint);
   }
   const signs = normalised.models.get(route.primary.row.model)?.signatureFamily ?? null;
   const reads = normalised.models.get(fallback.endpoint.row.model)?.signatureFamily ?? null;
   if (signs !== null && signs !== reads && approving.length > 0) {
     const message = `${subject(route, fallback)} cannot read the reasoning that the primary signs (family ${quote(signs)})`;
-    report.value(
-      "FALLBACK_SIGNATURE_GAP",
-      itemPath(route, fallback),
-      message,
-      `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is skipped in turns that give reasoning back`,
-    );
+    const hint = `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is skipped in turns that give reasoning back`;
+    report.value("FALLBACK_SIGNATURE_GAP", itemPath(route, fallback), message, hint);
   }
 }
 
@@ -102,12 +86,8 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
   const unpriced = chain.filter(({ price }) => price === null).map(({ id }) => quote(id));
   if (unpriced.length === 0 || unpriced.length === chain.length) return;
   const message = `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`;
-  context.report.key(
-    "PRICE_GAP",
-    ["routes", route.row.id],
-    message,
-    "add the missing prices; cost and price preferences are wrong otherwise",
-  );
+  const hint = "add the missing prices; cost and price preferences are wrong otherwise";
+  context.report.key("PRICE_GAP", ["routes", route.row.id], message, hint);
 }
 
 /** Keys about balance that change nothing: their author believes that requests are shared. */

@@ -48,12 +48,8 @@ function checkApproval(context: CompileContext, workspace: WorkspaceRow, route: 
     const missing = missingApprovals(context, workspace, endpoint.row);
     if (missing === "") continue;
     const message = `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`;
-    report.value(
-      "FALLBACK_NOT_APPROVED",
-      path,
-      message,
-      "approve it, withdraw the route, or set `on_gap: narrow` on the route",
-    );
+    const hint = "approve it, withdraw the route, or set `on_gap: narrow` on the route";
+    report.value("FALLBACK_NOT_APPROVED", path, message, hint);
   }
 }
 
@@ -72,19 +68,11 @@ function checkModeration({ report, routes }: ResolvedContext, workspace: Workspa
   if (name === null || route === undefined) return;
   const path = ["workspaces", id, "default_moderation_route"];
   if (!approve.routes.includes(name)) {
-    report.value(
-      "MODERATION_ROUTE",
-      path,
-      `workspace ${quote(id)} does not approve its default moderation route ${quote(name)}`,
-      "add it to `approve.routes`",
-    );
+    const message = `workspace ${quote(id)} does not approve its default moderation route ${quote(name)}`;
+    report.value("MODERATION_ROUTE", path, message, "add it to `approve.routes`");
   }
   if (!route.row.operations.includes("moderate")) {
-    report.value(
-      "MODERATION_ROUTE",
-      path,
-      `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`,
-      "name a route whose primary's model does `moderate`",
-    );
+    const message = `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`;
+    report.value("MODERATION_ROUTE", path, message, "name a route whose primary's model does `moderate`");
   }
 }

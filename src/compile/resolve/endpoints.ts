@@ -87,11 +87,9 @@ function batchInputs(
   { id, batch }: NormalisedEndpoint,
   index: number,
   facts: DialectFacts,
-  { flags }: ProviderRow,
+  provider: ProviderRow,
 ): number | null {
-  const ofFlags = flags.flatMap((name) =>
-    Object.hasOwn(facts.flags, name) ? (facts.flags[name]?.maxBatch ?? []) : [],
-  );
+  const ofFlags = flagsOf(facts, provider).flatMap(({ maxBatch = [] }) => maxBatch);
   const limits = [...ofFlags, ...(facts.maxBatch === undefined ? [] : [facts.maxBatch])];
   const most = limits.length === 0 ? null : Math.min(...limits);
   if (most === 1 && (batch.inputs ?? 1) > 1) {
@@ -105,9 +103,9 @@ function batchInputs(
 function servedOperations(
   facts: DialectFacts,
   { operations }: ModelRow,
-  { flags }: ProviderRow,
+  provider: ProviderRow,
 ): readonly ModelOperation[] {
-  const left = flags.flatMap((name) => (Object.hasOwn(facts.flags, name) ? (facts.flags[name]?.leaves ?? []) : []));
+  const left = flagsOf(facts, provider).flatMap(({ leaves = [] }) => leaves);
   return operations.filter(
     (operation) => facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
   );
@@ -124,7 +122,7 @@ export function endpointFeatures(
   provider: ProviderRow,
 ): { readonly translated: readonly Feature[]; readonly native: readonly Feature[] } {
   const withdrawn = new Set<Feature>(model.refuses);
-  const flags = provider.flags.flatMap((name) => (Object.hasOwn(facts.flags, name) ? (facts.flags[name] ?? []) : []));
+  const flags = flagsOf(facts, provider);
   for (const { withdraws } of flags) for (const feature of withdraws) withdrawn.add(feature);
   const features = new Set<Feature>([...facts.features, ...flags.flatMap(({ grants = [] }) => grants)]);
   const efforts = model.reasoning?.efforts ?? null;
@@ -152,4 +150,9 @@ export function endpointFeatures(
 function addEffort(features: Set<Feature>, effort: string): void {
   const feature = `effort_${effort}`;
   if (isFeature(feature)) features.add(feature);
+}
+
+/** What the flags of a provider's row mean; those that its dialect does not have have been reported. */
+function flagsOf({ flags: known }: DialectFacts, { flags }: ProviderRow) {
+  return flags.flatMap((name) => (Object.hasOwn(known, name) ? (known[name] ?? []) : []));
 }

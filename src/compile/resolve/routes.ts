@@ -77,12 +77,8 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
       reported.add(shown);
       const [first = "", second = first] = circle;
       const index = fallbacksOf(normalised.routes.get(first)).findIndex((fallback) => isRoute(fallback, second));
-      report.value(
-        "FALLBACK_CYCLE",
-        ["routes", first, "fallbacks", index],
-        `these routes fall back to each other: ${shown}`,
-        "break the circle at one of them",
-      );
+      const message = `these routes fall back to each other: ${shown}`;
+      report.value("FALLBACK_CYCLE", ["routes", first, "fallbacks", index], message, "break the circle at one of them");
       return;
     }
     // Without an end to the recursion, thousands of routes in a row are a RangeError.

@@ -5,7 +5,7 @@ import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts"
 import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/compile-on-thread.ts";
 import { policySetId } from "../../policy/digest.ts";
-import { SuspendedCandidates } from "../../policy/policy-set.ts";
+import { SuspendedCandidates } from "../../policy/loaded-modules.ts";
 import { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";

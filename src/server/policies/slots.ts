@@ -2,9 +2,9 @@ import type { PolicyIdentity, PolicySet, PolicySlot } from "../../canon/policy.t
 import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
 import { PolicyModuleError } from "../../policy/evaluator.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
-import type { LoadedModules } from "../../policy/loaded-modules.ts";
+import type { LoadedModules, SuspendedCandidates } from "../../policy/loaded-modules.ts";
 import { rememberingSet } from "../../policy/remembering-set.ts";
-import { readsPath, type SuspendedCandidates, assembleSinglePolicies } from "../../policy/policy-set.ts";
+import { assembleSinglePolicies, readsPath } from "../../policy/policy-set.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { KeptModules } from "./kept-modules.ts";
 import { driftOf, type Drift } from "../../lifecycle/observe.ts";
