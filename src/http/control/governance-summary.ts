@@ -49,34 +49,21 @@ export async function governanceSummary(
   const requested = readQuery(call.url.searchParams, now, "summary");
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
-  try {
+  return source.turns.take(ownWorkspace(call), async () => {
     const stored = await source.policies();
-    const summary = await source.turns.take(ownWorkspace(call), () =>
-      summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping),
-    );
-    if (summary === null) return summaryBusy();
-    const answer = summaryAnswer(
-      {
-        workspaces,
-        window,
-        grouping,
-        now,
-        loaded: decider.policies.policies.map((policy) => policy.identity),
-        stored,
-        tableRevision: decider.table.revision,
-        head: source.head?.() ?? null,
-      },
-      summary,
-    );
-    return { text: JSON.stringify(answer) };
-  } catch {
-    return summaryUnavailable();
-  }
-}
-
-export function summaryBusy(): ServiceError {
-  const message = "Other summaries of this workspace are being made. Send one request after the other.";
-  return codedError("summaries_waiting", message);
+    const summary = await summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping);
+    const context = {
+      workspaces,
+      window,
+      grouping,
+      now,
+      loaded: decider.policies.policies.map((policy) => policy.identity),
+      stored,
+      tableRevision: decider.table.revision,
+      head: source.head?.() ?? null,
+    };
+    return { text: JSON.stringify(summaryAnswer(context, summary)) };
+  });
 }
 
 export function summaryUnavailable(): ServiceError {
@@ -112,14 +99,17 @@ const MOST_WAITING = 3;
 export class SummaryTurns {
   readonly #turns = new Map<string, { last: Promise<unknown>; count: number }>();
 
-  /** Runs `work` after the earlier calls of the workspace; `null`, and no work, where too many wait already. */
-  async take<Result>(workspace: string, work: () => Promise<Result>): Promise<Result | null> {
+  /** Runs `work` after the earlier calls of the workspace; the error where too many wait already, or it fails, as it does without the store. */
+  async take<Result>(workspace: string, work: () => Promise<Result>): Promise<Result | ServiceError> {
     const turns = this.#turns.get(workspace) ?? { last: Promise.resolve(), count: 0 };
-    if (turns.count > MOST_WAITING) return null;
+    if (turns.count > MOST_WAITING) {
+      const message = "Other summaries of this workspace are being made. Send one request after the other.";
+      return codedError("summaries_waiting", message);
+    }
     this.#turns.set(workspace, turns);
     turns.count += 1;
-    const result = turns.last.then(work);
-    turns.last = result.catch(() => undefined);
+    const result = turns.last.then(work).catch(summaryUnavailable);
+    turns.last = result;
     try {
       return await result;
     } finally {

@@ -7,7 +7,7 @@ import {
   type LookedAt,
   type ExampleGroup,
 } from "../../simulate/evidence/find-examples.ts";
-import { summaryBusy, summaryUnavailable, type SummaryTurns } from "./governance-summary.ts";
+import type { SummaryTurns } from "./governance-summary.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 
 /** Query parameters, for /openapi.json. */
@@ -42,21 +42,15 @@ export async function policyShadow(
 ): Promise<{ readonly text: string } | ServiceError> {
   const { id: policy, revision } = line;
   const requested = { policy, revision, firstSeen: line.firstSeen ?? line.since };
-  const work = async (): Promise<ShadowAnswer> => {
+  return source.turns.take(reader.workspace, async () => {
     const counts = await shadowCountReport(source, requested, reader, now);
     const workspace = reader.seesAll ? null : reader.workspace;
     const found =
       examples === 0
         ? { examples: [], lookedAt: { decisions: 0, since: null, complete: false } }
         : await findExamples(source.evidence, { ...requested, workspace, limit: examples });
-    return shadowAnswer(line, counts, found, now);
-  };
-  try {
-    const answer = await source.turns.take(reader.workspace, work);
-    return answer === null ? summaryBusy() : { text: JSON.stringify(answer) };
-  } catch {
-    return summaryUnavailable();
-  }
+    return { text: JSON.stringify(shadowAnswer(line, counts, found, now)) };
+  });
 }
 
 /** The revision that a report is about, as the policy log has it. */

@@ -1,5 +1,5 @@
 import { GROUPED } from "../../governance/dimensions.ts";
-import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
+import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv } from "../../governance/spend-answer.ts";
 import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { MAXIMUM_HOURLY_DAYS } from "../../governance/window.ts";
@@ -7,7 +7,7 @@ import { budgetLines } from "../../limits/usage.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { ControlAnswer, ControlCall } from "./control-call.ts";
 import { cellsOf, ownWorkspace, readWorkspaces } from "./covered-workspaces.ts";
-import { readQuery, summaryBusy, SUMMARY_QUERY, summaryUnavailable, type SummarySource } from "./governance-summary.ts";
+import { readQuery, SUMMARY_QUERY, type SummarySource } from "./governance-summary.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SPEND_QUERY = {
@@ -36,28 +36,19 @@ export async function spend(
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
   const isCsv = wantsCsv(call.headers.accept);
-  let answer: SpendAnswer;
-  try {
-    const summary = await source.turns.take(ownWorkspace(call), () =>
-      summarise(
-        (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
-        grouping,
-        isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
-      ),
-    );
-    if (summary === null) return summaryBusy();
+  const most = isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
+  return source.turns.take(ownWorkspace(call), async () => {
+    const summary = await summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping, most);
     const usage = (await source.limitUsage?.(now)) ?? { counters: [], slots: [] };
     const budgets = workspaces.flatMap((id) => {
       const limits = Object.hasOwn(table.workspaces, id) ? table.workspaces[id]?.limits : undefined;
       return limits === undefined ? [] : budgetLines({ id, limits }, usage, now);
     });
-    answer = spendAnswer(workspaces, window, grouping, summary, budgets);
-  } catch {
-    return summaryUnavailable();
-  }
-  return isCsv
-    ? { page: { contentType: "text/csv; charset=utf-8; header=present", text: spendCsv(answer) } }
-    : { text: JSON.stringify(answer) };
+    const answer = spendAnswer(workspaces, window, grouping, summary, budgets);
+    return isCsv
+      ? { page: { contentType: "text/csv; charset=utf-8; header=present", text: spendCsv(answer) } }
+      : { text: JSON.stringify(answer) };
+  });
 }
 
 function wantsCsv(accept: string | undefined): boolean {
