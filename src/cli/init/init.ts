@@ -80,12 +80,9 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-function readAnswers(given: {
-  readonly providers: string;
-  readonly workspace: string;
-  readonly regions: string;
-  readonly noTraining: string;
-}): InitAnswers {
+type Given = Readonly<Record<"providers" | "workspace" | "regions" | "noTraining", string>>;
+
+function readAnswers(given: Given): InitAnswers {
   const providers = [...new Set(listItems(given.providers))];
   if (providers.length === 0)
     throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");

@@ -40,10 +40,9 @@ export function connectionOf(
   const isResponses = mode === "responses" || bare.startsWith("responses/");
   const upstream = bare.replace(/^responses\//, "");
   const address = addressOf(params, row, imported);
-  const { preset, path } = presetFor({ row, form, isResponses, base: address, params });
+  const { preset, path } = presetFor({ row, form, base: address, params }, isResponses);
   const base = address === null || address.endsWith(path) ? address : `${address}${path}`;
-  const bits = { params, row, prefix, preset, form, base, region, imported };
-  const provider = providerOf(bits);
+  const provider = providerOf({ params, row, prefix, preset, form, base, region, imported });
   if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
 }
@@ -60,16 +59,10 @@ interface Bits {
 }
 
 /** The preset of a row, and the path that its address ends with. */
-function presetFor({
-  row,
-  form,
-  isResponses,
-  base,
-  params,
-}: Pick<Bits, "row" | "form" | "base" | "params"> & { readonly isResponses: boolean }): {
-  readonly preset: string | null;
-  readonly path: string;
-} {
+function presetFor(
+  { row, form, base, params }: Pick<Bits, "row" | "form" | "base" | "params">,
+  isResponses: boolean,
+): { readonly preset: string | null; readonly path: string } {
   const path = row.path ?? "";
   if (form !== undefined) return { preset: form.preset, path };
   if (isResponses && row.responses !== undefined) return { preset: row.responses, path };
