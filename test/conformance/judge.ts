@@ -1,5 +1,10 @@
 import { Evaluator, serialise } from "../../src/policy/evaluator.ts";
-import { ToolchainError, type BuildRequest, type BuildResponse, type Failure } from "../../src/policy/toolchain/protocol.ts";
+import {
+  ToolchainError,
+  type BuildRequest,
+  type BuildResponse,
+  type Failure,
+} from "../../src/policy/toolchain/protocol.ts";
 import type { ConformanceCase, Input } from "./cases/case.ts";
 import { sameBindings } from "./compare.ts";
 import { BINDINGS } from "./question.ts";
