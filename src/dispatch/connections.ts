@@ -2,7 +2,6 @@ import type { LookupFunction } from "node:net";
 import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
-import type { Authorize } from "./credentials/authorization.ts";
 import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
 import { ConcurrencyLimiter, limiterOf, type EndpointLimiter } from "./concurrency-limiter.ts";
 
@@ -50,7 +49,7 @@ export interface Access {
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
-  readonly #pools = new Shared<Pools>();
+  readonly #pools = new Shared<Pools>(({ kept, fresh }) => Promise.all([kept.close(), fresh.close()]));
   /** By provider id. */
   readonly #limiters = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only endpoints with a limit of their own have one. */
@@ -69,29 +68,27 @@ export class ConnectionPools {
     access: (provider: ProviderRow) => Access | null,
   ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
     const connections = new Map<string, Connection>();
-    const taken: Taken = { pools: [], limiters: [], endpointLimiters: [], authorizers: [] };
+    const taken: Release[] = [];
     const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
       if (way === null) continue;
       connections.set(provider.id, this.#connect(provider, endpoints.get(provider.id) ?? [], way, taken));
     }
-    return { connections, release: () => this.#release(taken) };
+    return { connections, release: async () => void (await Promise.all(taken.map((release) => release()))) };
   }
 
-  #connect(provider: ProviderRow, endpoints: readonly EndpointRow[], way: Access, taken: Taken): Connection {
+  #connect(provider: ProviderRow, endpoints: readonly EndpointRow[], way: Access, taken: Release[]): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
     // Where we have put the stand-in ourselves, the row does not say how far to reach.
     const reach = way.simulatedOrigin === null ? reachOf(provider) : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
-    taken.pools.push(pool);
-    taken.limiters.push(provider.id);
-    const limiter = takeLimiter(this.#limiters, provider.id, provider.maxConcurrency, provider.queue);
+    const limiter = takeLimiter(this.#limiters, provider.id, provider.maxConcurrency, provider.queue, taken);
     const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     const { timeouts } = provider;
-    const { kept, fresh } = this.#pools.take(pool, () => ({
+    const { kept, fresh } = this.#pools.take(pool, taken, () => ({
       kept: openPool(target, provider, 1, guardedConnector(timeouts.connect, reach, this.#resolve)),
       fresh: openPool(target, provider, 0, guardedConnector(timeouts.connect, reach, this.#resolve, false)),
     }));
@@ -115,31 +112,21 @@ export class ConnectionPools {
   #takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
-    taken: Taken,
+    taken: Release[],
   ): ReadonlyMap<string, ConcurrencyLimiter> {
     const limiters = new Map<string, ConcurrencyLimiter>();
     for (const { id, maxConcurrency } of endpoints) {
       if (maxConcurrency === null) continue;
-      taken.endpointLimiters.push(id);
-      limiters.set(id, takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue));
+      limiters.set(id, takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, taken));
     }
     return limiters;
   }
 
   /** A stand-in gets no credentials: they are not its to see. */
-  #authorize(provider: ProviderRow, way: Access, taken: Taken): Authorize | null {
+  #authorize(provider: ProviderRow, way: Access, taken: Release[]): Authorize | null {
     if (way.makeAuthorize === undefined || way.simulatedOrigin !== null) return null;
     const key = `${provider.id}|${provider.baseUrl}|${provider.timeouts.connect}|${canonicalJson(provider.auth)}`;
-    taken.authorizers.push(key);
-    return this.#authorizers.take(key, way.makeAuthorize);
-  }
-
-  async #release(taken: Taken): Promise<void> {
-    for (const key of taken.limiters) this.#limiters.release(key);
-    for (const key of taken.endpointLimiters) this.#endpointLimiters.release(key);
-    for (const key of taken.authorizers) this.#authorizers.release(key);
-    const unused = taken.pools.flatMap((key) => this.#pools.release(key) ?? []);
-    await Promise.all(unused.flatMap(({ kept, fresh }) => [kept.close(), fresh.close()]));
+    return this.#authorizers.take(key, taken, way.makeAuthorize);
   }
 
   /** Ends every connection, also those in use. For the end of the process. */
@@ -157,22 +144,15 @@ interface Pools {
   readonly fresh: Pool;
 }
 
-/** Keys of what one table has taken. */
-interface Taken {
-  readonly pools: string[];
-  readonly limiters: string[];
-  readonly endpointLimiters: string[];
-  readonly authorizers: string[];
-}
-
 /** The limiter under the id. One that is in use already gets these limits. */
 function takeLimiter(
   limiters: Shared<ConcurrencyLimiter>,
   id: string,
   limit: number,
   queue: QueueSettings,
+  taken: Release[],
 ): ConcurrencyLimiter {
-  const limiter = limiters.take(id, () => new ConcurrencyLimiter(limit, queue));
+  const limiter = limiters.take(id, taken, () => new ConcurrencyLimiter(limit, queue));
   limiter.setLimits(limit, queue);
   return limiter;
 }
@@ -204,29 +184,31 @@ function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {
   return headers;
 }
 
+/** Gives a value back, once. */
+type Release = () => unknown;
+
 /** Values by key that live as long as they are in use. */
 class Shared<Value> {
   readonly #entries = new Map<string, { readonly value: Value; users: number }>();
+  readonly #close: (value: Value) => unknown;
 
-  /** The value under the key, made where none is in use. Give it back with `release`, once. */
-  take(key: string, make: () => Value): Value {
-    const known = this.#entries.get(key);
-    if (known !== undefined) {
-      known.users += 1;
-      return known.value;
-    }
-    const value = make();
-    this.#entries.set(key, { value, users: 1 });
-    return value;
+  /** @param close called with a value that its last user gives back. */
+  constructor(close: (value: Value) => unknown = () => undefined) {
+    this.#close = close;
   }
 
-  /** The value, where this was its last user and it is the caller's to close. */
-  release(key: string): Value | undefined {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    entry.users -= 1;
-    if (entry.users > 0) return undefined;
-    this.#entries.delete(key);
+  /** The value under the key, made where none is in use. @param taken gets the way to give it back. */
+  take(key: string, taken: Release[], make: () => Value): Value {
+    const known = this.#entries.get(key);
+    const entry = known ?? { value: make(), users: 0 };
+    if (known === undefined) this.#entries.set(key, entry);
+    entry.users += 1;
+    taken.push(() => {
+      entry.users -= 1;
+      if (entry.users > 0 || this.#entries.get(key) !== entry) return undefined;
+      this.#entries.delete(key);
+      return this.#close(entry.value);
+    });
     return entry.value;
   }
 
@@ -237,3 +219,16 @@ class Shared<Value> {
     return values;
   }
 }
+
+/** A call as it will be sent, as far as a signature covers it. */
+export interface OutgoingRequest {
+  readonly method: string;
+  /** With the base URL's path and with the query, as it stands in the request line. */
+  readonly path: string;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+/** Gives the headers that authenticate a call, names and values by turns. Rejects where there are none; the reason must not be shown. */
+export type Authorize = (request: OutgoingRequest) => readonly string[] | Promise<readonly string[]>;

@@ -2,8 +2,7 @@ import type { Dispatcher } from "undici";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
 import type { CarriedCall, Carrier } from "./provider-client.ts";
-import type { Connection } from "./connections.ts";
-import type { Authorize } from "./credentials/authorization.ts";
+import type { Connection, Authorize } from "./connections.ts";
 import { failureOfTransport } from "./failures.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;

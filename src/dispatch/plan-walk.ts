@@ -7,7 +7,7 @@ import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts
 import type { FailedAttempt } from "./failures.ts";
 import type { EndpointLimiter, Release } from "./concurrency-limiter.ts";
 import type { Stop, StopCause, StopReason } from "./stop-order.ts";
-import type { Siblings } from "./unary/siblings.ts";
+import type { Siblings } from "./unary-attempt.ts";
 
 /** Why a walk makes no further call. */
 export interface WalkStop {

@@ -1,7 +1,6 @@
 import { CounterAccount, SlotAccount } from "./counter-account.ts";
-import { windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
+import { counterId, windowStart, type LimitMeasure, type LimitWindow, type LimitCounter } from "./limit-store.ts";
 import type { Budget, KeyLimits } from "../canon/limits.ts";
-import type { LimitCounter } from "./limit-store.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft extends LimitCounter {
@@ -68,7 +67,7 @@ export class Accounts {
   }
 
   owe(debt: Overdraft): void {
-    const id = idOfDebt(debt);
+    const id = counterId(debt);
     const amount = (this.overdrafts.get(id)?.amount ?? 0) + debt.amount;
     this.overdrafts.set(id, { ...debt, amount: Math.min(amount, LARGEST_DEBT) });
   }
@@ -96,7 +95,7 @@ export class Accounts {
   /** The store will not have it: it is owed still, and keeps no request waiting. */
   oweRefused(debt: Overdraft): void {
     this.owe(debt);
-    this.#refusedDebts.add(idOfDebt(debt));
+    this.#refusedDebts.add(counterId(debt));
   }
 
   #make(subject: string, limits: EffectiveLimits): Meters {
@@ -122,10 +121,6 @@ export class Accounts {
 
 function idOf({ subject, measure, window }: CounterAccount): string {
   return `${subject} ${measure} ${window}`;
-}
-
-function idOfDebt({ subject, measure, window, start }: Overdraft): string {
-  return `${subject} ${measure} ${window} ${start}`;
 }
 
 /** What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar. */

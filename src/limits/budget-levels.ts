@@ -1,7 +1,6 @@
 import { budgetStep, type BudgetStep } from "../canon/budget-step.ts";
 import { counterLimits, type LimitedSubject } from "./accounts.ts";
-import type { LimitStore } from "./limit-store.ts";
-import { windowStart } from "./windows.ts";
+import { counterId, type LimitStore, windowStart } from "./limit-store.ts";
 
 /** After this time the counters are read again, while requests go on with what is known. Milliseconds. */
 const FRESH = 5_000;
@@ -49,9 +48,7 @@ export class BudgetLevels {
     const now = this.#now();
     try {
       const { counters } = await this.#store.read(now);
-      this.#used = new Map(
-        counters.map(({ subject, measure, window, start, used }) => [`${subject} ${measure} ${window} ${start}`, used]),
-      );
+      this.#used = new Map(counters.map((counter) => [counterId(counter), counter.used]));
       this.#readAt = now;
     } catch {
       // What was read before holds until it is too old; then `stepOf` says that nothing is known.
@@ -63,7 +60,8 @@ export class BudgetLevels {
     let least = 1;
     for (const subject of subjects) {
       for (const { measure, window, ceiling } of budgetsOf(subject)) {
-        const counter = `${subject.kind}:${subject.id} ${measure} ${window} ${windowStart(window, now)}`;
+        const start = windowStart(window, now);
+        const counter = counterId({ subject: `${subject.kind}:${subject.id}`, measure, window, start });
         // A counter that is not there has not been used in its window.
         const left = ceiling - (this.#used.get(counter) ?? 0);
         least = Math.min(least, ceiling === 0 ? 0 : left / ceiling);

@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
-import type { CounterLease, LimitLease, LimitLeased, SlotLease } from "./limit-store.ts";
+import { counterId, type CounterLease, type LimitLease, type LimitLeased, type SlotLease } from "./limit-store.ts";
 import { type Accounts, type Overdraft, amountOf, type Amounts, type Meters } from "./accounts.ts";
 import { type CounterAccount, SLOT_LEASE, type SlotAccount } from "./counter-account.ts";
 
@@ -129,7 +129,7 @@ export function composeLease(
     account.roll(now);
     const isIdle = why === "close" || (why === "sweep" && now - account.touchedAt >= IDLE);
     const giveBack = account.takeReturns(isIdle);
-    const debt = debts.find((one) => isDebtOf(one, account)) ?? null;
+    const debt = debts.find((one) => counterId(one) === counterId(account)) ?? null;
     const row = counterRow(account, demands.counters.get(account), giveBack, debt?.amount ?? 0, now);
     if (row === null) continue;
     if (debt !== null) owed.delete(debt);
@@ -170,10 +170,6 @@ function counterRow(
     need: Math.max(1, demand.least - account.available),
     want: account.wanted(lack, demand.least, now),
   };
-}
-
-function isDebtOf(debt: Overdraft, { subject, measure, window, start }: CounterAccount): boolean {
-  return debt.subject === subject && debt.measure === measure && debt.window === window && debt.start === start;
 }
 
 interface Demands {

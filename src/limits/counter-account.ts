@@ -1,5 +1,12 @@
-import type { CounterLease, CounterLeased, SlotsLeased } from "./limit-store.ts";
-import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
+import {
+  type CounterLease,
+  type CounterLeased,
+  type SlotsLeased,
+  windowEnd,
+  windowStart,
+  type LimitMeasure,
+  type LimitWindow,
+} from "./limit-store.ts";
 
 /**
  * The part of a ceiling that one process may hold without having used it. What a process that dies held is lost until the window ends, so the part

@@ -1,5 +1,3 @@
-import type { LimitMeasure, LimitWindow } from "./windows.ts";
-
 /** Above this, numbers are not exact here: no figure of the store rises past it. */
 export const LARGEST_FIGURE = Number.MAX_SAFE_INTEGER;
 
@@ -9,8 +7,13 @@ export interface LimitCounter {
   readonly subject: string;
   readonly measure: LimitMeasure;
   readonly window: LimitWindow;
-  /** First moment of the window, milliseconds since the epoch (`limits/windows.ts`). */
+  /** First moment of the window, milliseconds since the epoch. */
   readonly start: number;
+}
+
+/** A text for each counter, the same for the same one. */
+export function counterId({ subject, measure, window, start }: LimitCounter): string {
+  return `${subject} ${measure} ${window} ${start}`;
 }
 
 /**
@@ -111,10 +114,46 @@ export interface LimitStore {
   /** Counters of the windows that hold the moment, by subject, and the slots held then. @param now milliseconds since the epoch. */
   read(now: number): Promise<LimitUsage>;
   /**
-   * Forgets counters whose window is over for long (`KEPT` in `limits/windows.ts`), and slots whose lease is over for as long as those of minutes. Gives
+   * Forgets counters whose window is over for long (`KEPT`), and slots whose lease is over for as long as those of minutes. Gives
    * how many: fewer than `limit` counters where none is left to forget.
    *
    * @param now milliseconds since the epoch. @param limit of counters, at least 1.
    */
   prune(now: number, limit: number): Promise<number>;
+}
+
+/** Periods over which use is counted. Aligned to UTC, so that every process and every replica counts in the same ones. */
+export const LIMIT_WINDOWS = ["minute", "hour", "day", "month"] as const;
+
+export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
+
+/** What is counted. `micro_usd`: millionths of a US dollar, so that sums are whole numbers. */
+export const LIMIT_MEASURES = ["requests", "tokens", "micro_usd"] as const;
+
+export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
+
+const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+
+const DAY = LENGTHS.day;
+
+/** How long after its start a counter of a window is kept, milliseconds: longer than the window, and than any request that may still settle in it. */
+export const KEPT: Readonly<Record<LimitWindow, number>> = {
+  minute: 600_000,
+  hour: 2 * DAY,
+  day: 2 * DAY,
+  month: 62 * DAY,
+};
+
+/** When the window that holds the moment began. @param at milliseconds since the epoch. */
+export function windowStart(window: LimitWindow, at: number): number {
+  if (window !== "month") return at - (at % LENGTHS[window]);
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}
+
+/** When the window ends that began then: the first moment of the next. @param start as {@link windowStart} gives it. */
+export function windowEnd(window: LimitWindow, start: number): number {
+  if (window !== "month") return start + LENGTHS[window];
+  const date = new Date(start);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
 }

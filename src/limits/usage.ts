@@ -1,7 +1,13 @@
 import type { KeyLimits, WorkspaceLimits } from "../canon/limits.ts";
-import type { LimitUsage } from "./limit-store.ts";
+import {
+  counterId,
+  type LimitUsage,
+  windowEnd,
+  windowStart,
+  type LimitMeasure,
+  type LimitWindow,
+} from "./limit-store.ts";
 import { effectiveLimits, type EffectiveLimits, counterLimits } from "./accounts.ts";
-import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 
 /** One limit and what is used of it now. */
 export interface LimitRow {
@@ -32,18 +38,13 @@ export function limitRows(
   usage: LimitUsage,
   now: number,
 ): readonly LimitRow[] {
-  const used = new Map(
-    usage.counters.map(({ subject, measure, window, start, used: count }) => [
-      `${subject} ${measure} ${window} ${start}`,
-      count,
-    ]),
-  );
+  const used = new Map(usage.counters.map((counter) => [counterId(counter), counter.used]));
   const held = new Map(usage.slots.map(({ subject, held: count }) => [subject, count]));
   const rowsOf = (workspace: string, key: string | null, limits: EffectiveLimits): readonly LimitRow[] => {
     const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
     const counters = counterLimits(limits).map(({ measure, window, ceiling }): LimitRow => {
       const start = windowStart(window, now);
-      const count = used.get(`${subject} ${measure} ${window} ${start}`) ?? 0;
+      const count = used.get(counterId({ subject, measure, window, start })) ?? 0;
       return { workspace, key, measure, window, used: count, limit: ceiling, resetsAt: windowEnd(window, start) };
     });
     if (limits.concurrency === null) return counters;

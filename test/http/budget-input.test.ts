@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-
 import { BudgetLevels } from "../../src/limits/budget-levels.ts";
-import type { LimitUsage } from "../../src/limits/limit-store.ts";
-import { windowStart } from "../../src/limits/windows.ts";
+import { type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
 import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
 import { fakePolicies } from "../support/table.ts";
 import { withLimits } from "./limited-router.ts";

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-
 import type { Budget } from "../../src/canon/limits.ts";
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
 import { BudgetLevels } from "../../src/limits/budget-levels.ts";
-import type { LimitCounter, LimitUsage } from "../../src/limits/limit-store.ts";
-import { windowStart } from "../../src/limits/windows.ts";
+import { type LimitCounter, type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
 
 const NOW = Date.UTC(2026, 10, 24, 12, 30);
 

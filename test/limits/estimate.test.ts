@@ -16,7 +16,7 @@ import {
   usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
 import { reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
-import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/windows.ts";
+import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/limit-store.ts";
 import { endpoint, model } from "../support/table.ts";
 
 describe("windows", () => {

@@ -3,7 +3,7 @@ import { awsKeysFrom } from "./aws-keys.ts";
 import { createAwsSigner } from "./aws-signer.ts";
 import { googleHeadersFrom } from "./google-headers.ts";
 import { Renewed } from "./renewed.ts";
-import type { Authorize } from "./authorization.ts";
+import type { Authorize } from "../connections.ts";
 
 /** What credentials are looked for with. */
 interface Surroundings {

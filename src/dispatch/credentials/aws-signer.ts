@@ -1,6 +1,6 @@
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import type { SignatureV4 } from "@smithy/signature-v4";
-import type { Authorize, OutgoingRequest } from "./authorization.ts";
+import type { Authorize, OutgoingRequest } from "../connections.ts";
 import type { AwsKeys } from "./aws-keys.ts";
 import type { Renewed } from "./renewed.ts";
 

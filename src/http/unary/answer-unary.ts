@@ -8,7 +8,7 @@ import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
 import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
-import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
+import { Gathering, type Gathered } from "../../dispatch/gather.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
 import type { Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";

@@ -7,7 +7,7 @@ import type { StopCause, StopReason, StopSource } from "../../dispatch/stop-orde
 import type { Settlement } from "../../limits/cost.ts";
 import type { Bounds } from "../heads.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
-import type { Gathered } from "../../dispatch/unary/gather.ts";
+import type { Gathered } from "../../dispatch/gather.ts";
 import type { NodeAnswer } from "../node-answer.ts";
 
 /** What a caller's idempotency key stands for while its request runs: the caller, the request's digest, and the decision. */

@@ -1,5 +1,13 @@
-import { KEPT, LIMIT_MEASURES, LIMIT_WINDOWS, windowStart } from "../../limits/windows.ts";
-import type { LimitLease, LimitLeased, LimitStore, LimitUse } from "../../limits/limit-store.ts";
+import {
+  KEPT,
+  LIMIT_MEASURES,
+  LIMIT_WINDOWS,
+  windowStart,
+  type LimitLease,
+  type LimitLeased,
+  type LimitStore,
+  type LimitUse,
+} from "../../limits/limit-store.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";

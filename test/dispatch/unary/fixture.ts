@@ -4,7 +4,7 @@ import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.t
 import { faultyAnswer, kindOfStatus } from "../../../src/dialects/answer-failure.ts";
 import type { Connection } from "../../../src/dispatch/connections.ts";
 import { ConcurrencyLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
-import type { GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import type { GatherJob } from "../../../src/dispatch/gather.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** How a stub provider answers one call. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
+import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/gather.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
 import { echoTask, emptyCallLog, fixtureOf, type CallLog, type Reply, type Stubbed } from "./fixture.ts";
 

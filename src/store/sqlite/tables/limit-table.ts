@@ -1,7 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import { KEPT, LIMIT_MEASURES, LIMIT_WINDOWS, windowStart } from "../../../limits/windows.ts";
 import {
+  KEPT,
+  LIMIT_MEASURES,
+  LIMIT_WINDOWS,
+  windowStart,
   LARGEST_FIGURE,
   type CounterLease,
   type CounterLeased,

@@ -1,16 +1,15 @@
-import type { Candidate } from "../../canon/decision.ts";
-import type { ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import type { JsonObject } from "../../canon/json.ts";
-import type { EndpointRow } from "../../canon/table.ts";
-import type { Target } from "../../dialects/dialect.ts";
-import type { PartEnd, UnaryPart, UnaryTask } from "../../dialects/unary/surface.ts";
-import type { AttemptReport, WalkJob } from "../attempt.ts";
-import { failureError } from "../failures.ts";
-import type { StopCause, StopReason } from "../stop-order.ts";
-import { PlanWalk } from "../plan-walk.ts";
-import { Siblings } from "./siblings.ts";
-import { UnaryAttempt, type PartAnswer } from "./unary-attempt.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { ServiceError } from "../canon/error.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { JsonObject } from "../canon/json.ts";
+import type { EndpointRow } from "../canon/table.ts";
+import type { Target } from "../dialects/dialect.ts";
+import type { PartEnd, UnaryPart, UnaryTask } from "../dialects/unary/surface.ts";
+import type { AttemptReport, WalkJob } from "./attempt.ts";
+import { failureError } from "./failures.ts";
+import type { StopCause, StopReason } from "./stop-order.ts";
+import { PlanWalk } from "./plan-walk.ts";
+import { Siblings, UnaryAttempt, type PartAnswer } from "./unary-attempt.ts";
 
 /**
  * One request whose parts are to be answered, each by the first candidate of the plan that can. The bound of attempts is each part's. A stop order only

@@ -1,0 +1,160 @@
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { JsonObject } from "../canon/json.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { UnaryCall, UnaryResult } from "../dialects/unary/surface.ts";
+import type { Connection } from "./connections.ts";
+import { reportedFailure, hasCalledProvider } from "./failures.ts";
+import type { StopCause } from "./stop-order.ts";
+import { ProviderCall } from "./provider-call.ts";
+import type { AttemptReport } from "./attempt.ts";
+
+/** The answer to one part. */
+export interface PartAnswer {
+  readonly candidate: Candidate;
+  readonly result: UnaryResult;
+  /** As they came. */
+  readonly bytes: AnswerBytes;
+  readonly dropped: readonly DroppedField[];
+}
+
+/** One call to one endpoint whose whole answer is wanted before anything is done with it. */
+export class UnaryAttempt extends ProviderCall<PartAnswer> {
+  readonly translated: boolean;
+  readonly #candidate: Candidate;
+  readonly #call: UnaryCall;
+  readonly #siblings: Siblings;
+  readonly #startedAt = performance.now();
+  /** Bytes that the siblings have let it collect. */
+  #taken = 0;
+
+  /** @param callers the body as the caller sent it. @param deadline on the clock of `performance.now()`. */
+  constructor(
+    candidate: Candidate,
+    call: UnaryCall,
+    callers: JsonObject,
+    connection: Connection,
+    deadline: number,
+    siblings: Siblings,
+    translated: boolean,
+  ) {
+    super(connection, {
+      path: `${connection.pathPrefix}${call.path}`,
+      headers: [...connection.headers, ...call.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
+      body: call.body,
+      timeouts: connection.provider.timeouts,
+      deadline,
+      awaitsOutput: false,
+      callers,
+      readError: call.readError,
+    });
+    this.translated = translated;
+    this.#candidate = candidate;
+    this.#call = call;
+    this.#siblings = siblings;
+  }
+
+  stop(cause: StopCause): void {
+    this.break(cause);
+  }
+
+  fail(failure: UpstreamFailure): void {
+    if (!this.ended) this.#siblings.giveBytesBack(this.#taken);
+    this.#finish(reportedFailure(failure), null);
+  }
+
+  protected mayCollect(count: number): boolean {
+    if (!this.#siblings.takeBytes(count)) return false;
+    this.#taken += count;
+    return true;
+  }
+
+  protected whole(bytes: AnswerBytes): void {
+    let read: ReturnType<UnaryCall["read"]>;
+    try {
+      read = this.#call.read(bytes);
+    } catch {
+      // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
+      return this.fail(failureOf("malformed"));
+    }
+    if ("kind" in read) this.fail(read);
+    else this.#finish(null, { candidate: this.#candidate, result: read, bytes, dropped: this.#call.dropped });
+  }
+
+  #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
+    // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
+    const isTimed = failure === null || failure.kind === "abandoned";
+    const firstToken = isTimed ? performance.now() - this.#startedAt : null;
+    this.finish({ failure, status: this.status, answer, firstToken, firstByteAt: null, finish: null, usage: null });
+  }
+}
+
+/** State that the parts of one request share: their calls under way and ended, and the bytes that they may collect together. */
+export class Siblings {
+  /** Provider id → calls of this request under way. */
+  readonly #calls = new Map<string, number>();
+  readonly #reports = new Map<string, AttemptReport & { readonly calls: number }>();
+  #madeCalls = 0;
+  #bytesLeft: number;
+  #waiting: (() => void)[] = [];
+
+  /** @param maxBytes of all answers together. */
+  constructor(maxBytes: number) {
+    this.#bytesLeft = maxBytes;
+  }
+
+  callBegins(provider: string): void {
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) + 1);
+  }
+
+  callEnds(provider: string): void {
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) - 1);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+
+  hasCallTo(provider: string): boolean {
+    return (this.#calls.get(provider) ?? 0) > 0;
+  }
+
+  /** Resolves when any call of the request has ended; never where none is under way. */
+  nextEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  /** False where the answers would be larger than allowed. */
+  takeBytes(count: number): boolean {
+    if (count > this.#bytesLeft) return false;
+    this.#bytesLeft -= count;
+    return true;
+  }
+
+  /** Of an answer that is not kept. */
+  giveBytesBack(count: number): void {
+    this.#bytesLeft += count;
+  }
+
+  /** Counts calls that ended alike together: a batch of two thousand parts must not become two thousand lines of evidence. */
+  add(report: AttemptReport): void {
+    const { candidate, failure, status } = report;
+    if (failure === null || hasCalledProvider(failure)) this.#madeCalls += 1;
+    const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
+    const known = this.#reports.get(key);
+    const duration = Math.max(known?.duration ?? 0, report.duration);
+    this.#reports.set(key, { ...report, duration, calls: (known?.calls ?? 0) + 1 });
+  }
+
+  /** Calls that reached a provider. */
+  get madeCalls(): number {
+    return this.#madeCalls;
+  }
+
+  /** In the order in which each way to end was first met. */
+  reports(): readonly AttemptReport[] {
+    return [...this.#reports.values()];
+  }
+}
