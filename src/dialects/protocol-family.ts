@@ -48,6 +48,22 @@ export interface ProtocolFamily {
   readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];
 }
 
+/** A decision has the id of its request: one request, one decision. */
+export function decisionId(requestId: string): string {
+  return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
+}
+
+/** What an error says of the policy that denied; nothing where none did. */
+export function denialMembers({ denial }: ServiceError, requestId: string): JsonObject {
+  if (denial === null) return {};
+  return {
+    policy: { id: denial.policy, revision: denial.revision, mode: denial.mode },
+    failed_constraint: denial.constraint,
+    reason_code: denial.reason,
+    decision_id: decisionId(requestId),
+  };
+}
+
 /** How every description of a limit's header begins. */
 export function limitSubject(measure: LimitMeasure): string {
   return `Of the limit of ${measure} of which least is left`;

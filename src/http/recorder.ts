@@ -18,7 +18,6 @@ import {
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
 import { routeHeader } from "./heads.ts";
-import { decisionId } from "../dialects/openai-chat/family.ts";
 import {
   answerRecord,
   attemptRecords,
@@ -31,6 +30,7 @@ import {
 } from "./records.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
+import { decisionId } from "../dialects/protocol-family.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
 export class Recorder {

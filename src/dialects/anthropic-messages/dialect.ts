@@ -46,23 +46,11 @@ export const messagesSurface: Surface = {
 
 /** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
 export const countTokensSurface: Surface = {
-  kind: "generate",
-  dialect: "anthropic-messages",
+  ...messagesSurface,
   parse: (body, bytes, headers) => parseMessagesRequest("messages.count_tokens", body, bytes, headers),
   refuseUnknown: refusingUnknown(COUNT_TOKENS_FIELDS, "count_tokens"),
-  relay: {
-    path: () => COUNT_PATH,
-    edit: editMessagesRequest,
-    observe: observeMessagesStream,
-    readAnswer: readCountAnswer,
-  },
-  translation: {
-    toCanon: messagesToCanon,
-    renderStream: renderMessagesStream,
-    renderAnswer: renderCount,
-  },
-  headers: MESSAGES_HEADERS,
-  family: ANTHROPIC_FAMILY,
+  relay: { ...messagesSurface.relay, path: () => COUNT_PATH, readAnswer: readCountAnswer },
+  translation: { ...messagesSurface.translation, renderAnswer: renderCount },
   contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT, examples: COUNT_EXAMPLES },
 };
 

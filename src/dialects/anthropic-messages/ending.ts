@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { kindOfStatus, namedMember } from "../answer-failure.ts";
+import { kindOfStatus, namedMember, answerFailure, codeByBeginning } from "../answer-failure.ts";
 
 /** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -123,10 +123,7 @@ const SAFE_CODES: ReadonlySet<string> = new Set([
   "compaction_signature_invalid",
 ]);
 
-/**
- * Beginnings of messages that stand for a machine code that the protocol does not have. Coding agents make room in the conversation when they
- * hear of the first, so it must not look like any other refusal. Only whether a message begins so is looked at.
- */
+/** Beginnings of messages that stand for a machine code that the protocol does not have. */
 const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^prompt is too long/i, "context_length_exceeded"],
   [/^[a-z_]+(?:\.\w+)*: Extra inputs are not permitted/, "unknown_parameter"],
@@ -150,7 +147,7 @@ function memberOf(error: JsonValue | undefined): { readonly param: string } | nu
 
 /** An error object that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
-  return { kind: "error_frame", status: null, retryAfter: null, code: safeCode(error) };
+  return answerFailure("error_frame", safeCode(error));
 }
 
 /**
@@ -182,6 +179,5 @@ function safeCode(error: JsonValue | undefined): string | null {
   for (const code of [isJsonObject(details) ? details["error_code"] : undefined, type]) {
     if (typeof code === "string" && SAFE_CODES.has(code)) return code;
   }
-  if (typeof message !== "string") return null;
-  return TELLING_MESSAGES.find(([beginning]) => beginning.test(message))?.[1] ?? null;
+  return codeByBeginning(message, TELLING_MESSAGES);
 }

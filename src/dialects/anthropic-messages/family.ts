@@ -1,8 +1,7 @@
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
-import { DENIAL, ERROR_MESSAGE, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
+import { DENIAL, denialMembers, ERROR_MESSAGE, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
-import { decisionId } from "../openai-chat/family.ts";
 
 /** JSON Schema of an error, in answers and in streams. */
 export const ANTHROPIC_ERROR = {
@@ -83,17 +82,11 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
  * of this protocol show nothing else to people.
  */
 export function renderAnthropicError(error: ServiceError, requestId: string): string {
-  const { denial } = error;
-  const policy =
-    denial === null
-      ? {}
-      : {
-          policy: { id: denial.policy, revision: denial.revision, mode: denial.mode },
-          failed_constraint: denial.constraint,
-          reason_code: denial.reason,
-          decision_id: decisionId(requestId),
-        };
-  const details = { error_code: error.code, ...(error.param === null ? {} : { param: error.param }), ...policy };
+  const details = {
+    error_code: error.code,
+    ...(error.param === null ? {} : { param: error.param }),
+    ...denialMembers(error, requestId),
+  };
   return JSON.stringify({
     type: "error",
     error: { type: ANTHROPIC_TYPES[error.kind], message: `${error.message} (request id ${requestId})`, details },

@@ -1,7 +1,7 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
 import { parseAnswerBytes, memberIn } from "../json.ts";
-import { answerFailure, kindOfStatus } from "../answer-failure.ts";
+import { answerFailure, kindOfStatus, codeByBeginning } from "../answer-failure.ts";
 import type { Target } from "../dialect.ts";
 
 /**
@@ -22,12 +22,13 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ["validationexception", "invalid_request"],
 ]);
 
-/**
- * Beginnings of messages that stand for a code that the protocol does not have. Coding agents make room in the conversation when they hear
- * of it. Only whether a message begins so is looked at.
- */
-const TOO_LONG =
-  /^(?:The model returned the following errors: )?(?:input is too long|input tokens exceeded|prompt is too long|input length and `?max_tokens`? exceed context limit)/i;
+/** Beginnings of messages that stand for a code that the protocol does not have. */
+const TELLING_MESSAGES = [
+  [
+    /^(?:The model returned the following errors: )?(?:input is too long|input tokens exceeded|prompt is too long|input length and `?max_tokens`? exceed context limit)/i,
+    "context_length_exceeded",
+  ],
+] as const;
 
 /** A status of this protocol alone: the model failed, not the request. */
 const MODEL_ERROR = 424;
@@ -46,10 +47,8 @@ export function readException(type: string | undefined, payload: JsonValue | und
 }
 
 function codeOf(type: JsonValue | undefined, body: JsonValue | undefined): string | null {
-  const message = isJsonObject(body) ? body["message"] : undefined;
-  if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
-  if (typeof type !== "string") return null;
-  return CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null;
+  const known = typeof type === "string" ? CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) : null;
+  return codeByBeginning(memberIn(body, "message"), TELLING_MESSAGES) ?? known ?? null;
 }
 
 /** Where Bedrock's InvokeModel calls a model, after the host of its runtime. */

@@ -1,14 +1,19 @@
-import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject } from "../../canon/json.ts";
-import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { RerankRequest } from "../../canon/unary/rerank.ts";
 import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes } from "../json.ts";
 import { faultyAnswer } from "../answer-failure.ts";
-import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
+import {
+  droppedPriority,
+  droppedTruncation,
+  foreignRefusal,
+  rankingReader,
+  type FoundRanking,
+  wantedResults,
+} from "../unary/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";
@@ -17,7 +22,7 @@ const PATH = "/rerank";
 export const dialect: Dialect = {
   rerank: {
     format: formatBedrock,
-    parseAnswer,
+    parseAnswer: rankingReader(find, "relevanceScore"),
     readError: readConverseError,
   },
 };
@@ -43,13 +48,11 @@ function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedR
   return { path: PATH, body, headers: [], dropped: [...droppedPriority(request), ...droppedTruncation(request)] };
 }
 
-function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
-  const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   const { results, nextToken } = answer;
   const error = results === undefined ? bedrockErrorIn(answer) : null;
   if (error !== null) return error;
   // There is a next page, and better results may stand on it.
   if (nextToken !== undefined && nextToken !== null) return faultyAnswer("result_count");
-  return readRanking(results, "relevanceScore", request, { inputTokens: null, searchUnits: null, model: null });
+  return { results, inputTokens: null, searchUnits: null, model: null };
 }

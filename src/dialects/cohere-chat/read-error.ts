@@ -1,13 +1,10 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json.ts";
-import { answerFailure, kindOfStatus } from "../answer-failure.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { parseAnswerBytes, memberIn } from "../json.ts";
+import { answerFailure, kindOfStatus, codeByBeginning } from "../answer-failure.ts";
 import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
 
-/**
- * Beginnings of messages that stand for a machine code; the protocol's errors have nothing but a message. Coding agents make room in the
- * conversation when they hear that it is too long. Only whether a message begins so is looked at.
- */
+/** Beginnings of messages: the protocol's errors have nothing else. */
 const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^too many tokens: max tokens must/i, "max_tokens_exceeded"],
   [/^too many tokens/i, "context_length_exceeded"],
@@ -24,9 +21,7 @@ export function readErrorObject(error: JsonValue): UpstreamFailure {
 }
 
 function safeCode(error: JsonValue | undefined): string | null {
-  const message = isJsonObject(error) ? error["message"] : null;
-  if (typeof message !== "string") return null;
-  return TELLING_MESSAGES.find(([beginning]) => beginning.test(message))?.[1] ?? null;
+  return codeByBeginning(memberIn(error, "message"), TELLING_MESSAGES);
 }
 
 /**

@@ -1,18 +1,17 @@
-import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject } from "../../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes, countIn, textIn } from "../json.ts";
-import { faultyAnswer } from "../answer-failure.ts";
+import { countIn, textIn, memberIn } from "../json.ts";
 import { invokePath } from "../bedrock-converse/read-error.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import {
   documentLimitRefusal,
   droppedPriority,
   droppedTruncation,
-  readRanking,
+  rankingReader,
+  type FoundRanking,
   wantedResults,
 } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
@@ -27,7 +26,7 @@ const INVOKE_VERSION = 2;
 export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: (request, target) =>
     target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
-  parseAnswer,
+  parseAnswer: rankingReader(find),
   readError: readCohereModelError,
 };
 
@@ -60,16 +59,15 @@ function formatInvoke(request: RerankRequest, target: Target): FormattedRequest 
   return { path: invokePath(target), body, headers: [], dropped };
 }
 
-function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
-  const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   const { results, meta } = answer;
   const error = results === undefined ? cohereErrorIn(answer) : null;
-  if (error !== null) return error;
-  const counts = isJsonObject(meta) ? meta : {};
-  return readRanking(results, "relevance_score", request, {
-    inputTokens: countIn(counts["tokens"], "input_tokens"),
-    searchUnits: countIn(counts["billed_units"], "search_units"),
-    model: textIn(answer, "model"),
-  });
+  return (
+    error ?? {
+      results,
+      inputTokens: countIn(memberIn(meta, "tokens"), "input_tokens"),
+      searchUnits: countIn(memberIn(meta, "billed_units"), "search_units"),
+      model: textIn(answer, "model"),
+    }
+  );
 }

@@ -123,7 +123,7 @@ interface CallStyle {
   readonly signs: boolean;
 }
 
-/** Makes the parts of one model turn, and puts signatures back on the parts that they were taken from (`signed-parts.ts`). */
+/** Makes the parts of one model turn, and puts signatures back on the parts that they were taken from (`format-parts.ts`). */
 class SaidParts {
   readonly #parts: Made[] = [];
   readonly #draft: Draft;

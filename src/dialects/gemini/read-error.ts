@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { kindOfStatus, namedMember } from "../answer-failure.ts";
+import { kindOfStatus, namedMember, answerFailure, codeByBeginning } from "../answer-failure.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */
 const CODES: Readonly<Record<string, string>> = {
@@ -26,11 +26,8 @@ const CODES: Readonly<Record<string, string>> = {
 /** Reasons of a 400 that is about the router's key and not about the request. */
 const KEY_REASONS: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"]);
 
-/**
- * Beginnings of messages that stand for a machine code that the protocol does not have. Coding agents make room in the conversation when they
- * hear of it. Only whether a message begins so is looked at.
- */
-const TOO_LONG = /^(the|request) input token count/i;
+/** Beginnings of messages that stand for a machine code that the protocol does not have. */
+const TELLING_MESSAGES = [[/^(the|request) input token count/i, "context_length_exceeded"]] as const;
 
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The provider's text is not kept. */
 export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
@@ -49,8 +46,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
 
 /** An error that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
-  const code = safeCode(isJsonObject(error) ? error : null);
-  return { kind: "error_frame", status: null, retryAfter: null, code };
+  return answerFailure("error_frame", safeCode(isJsonObject(error) ? error : null));
 }
 
 /** The error object of a body; streams that are requested as one JSON array have their error in one as well. */
@@ -63,8 +59,8 @@ export function errorOf(body: JsonValue | undefined): JsonObject | null {
 function safeCode(error: JsonObject | null): string | null {
   if (error === null) return null;
   const { status, message } = error;
-  if (typeof message === "string" && TOO_LONG.test(message)) return "context_length_exceeded";
-  return typeof status === "string" && Object.hasOwn(CODES, status) ? (CODES[status] ?? null) : null;
+  const known = typeof status === "string" && Object.hasOwn(CODES, status) ? CODES[status] : null;
+  return codeByBeginning(message, TELLING_MESSAGES) ?? known ?? null;
 }
 
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { BlockSequencer } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
-import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";
+import { choiceFailure, failureIn } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { CitationPositions, readCitations, ToolFragments, ReasoningReader } from "./answer-parts.ts";
 
@@ -56,11 +56,8 @@ export class ChatAnswerReader {
    * @param whole it is a completion, not a chunk.
    */
   take(object: JsonObject, event: string | null, whole: boolean): void {
-    const error = errorIn(object, event);
-    if (error !== null) {
-      this.fail(readErrorFrame(error));
-      return;
-    }
+    const failure = failureIn(object, event);
+    if (failure !== null) return this.fail(failure);
     const { choices } = object;
     if (Array.isArray(choices) && choices.length > 0) {
       this.#start(object);

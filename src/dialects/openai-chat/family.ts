@@ -1,6 +1,6 @@
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { DENIAL, ERROR_MESSAGE, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
+import { DENIAL, ERROR_MESSAGE, denialMembers, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
 import { type ServiceError, invalidRequest } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
@@ -105,27 +105,14 @@ export function renderOpenAiStreamFailure(error: ServiceError, requestId: string
 }
 
 function errorObject(error: ServiceError, requestId: string): object {
-  const { denial } = error;
-  const common = {
+  return {
     message: `${error.message} (request id ${requestId})`,
     type: OPENAI_TYPES[error.kind],
     param: error.param,
     code: error.code,
     ...error.facts,
+    ...denialMembers(error, requestId),
   };
-  if (denial === null) return common;
-  return {
-    ...common,
-    policy: { id: denial.policy, revision: denial.revision, mode: denial.mode },
-    failed_constraint: denial.constraint,
-    reason_code: denial.reason,
-    decision_id: decisionId(requestId),
-  };
-}
-
-/** A decision has the id of its request: one request, one decision. */
-export function decisionId(requestId: string): string {
-  return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
 }
 
 /** 0 is what the protocols do without the member. */
@@ -244,19 +231,22 @@ export function codePoints(text: string): number {
 
 /**
  * Azure's addresses around the protocol's own: the deployment before the path, where the provider's flag says so, and the version of the
- * interface in the query, where its row has one. Framing, members and errors are the protocol's.
- *
- * @returns `null` where the provider needs neither.
+ * interface in the query, where its row has one; the path itself where the provider needs neither.
  */
+export function deploymentPath(path: string, { endpoint, provider: { flags, apiVersion } }: Target): string {
+  const isDeployed = flags.includes("deployment_paths");
+  const prefix = isDeployed ? `/deployments/${encodeURIComponent(endpoint.upstreamModel)}` : "";
+  return apiVersion === null ? `${prefix}${path}` : `${prefix}${path}?api-version=${encodeURIComponent(apiVersion)}`;
+}
+
+/** Only the address is the provider's own: framing, members and errors are the protocol's. */
 export function deploymentHost(readError: Upstream["readError"]): NonNullable<Upstream["host"]> {
-  return (request: OutgoingRequest, { endpoint, provider }: Target): HostedRequest | null => {
-    const deployed = provider.flags.includes("deployment_paths");
-    if (!deployed && provider.apiVersion === null) return null;
-    const prefix = deployed ? `/deployments/${encodeURIComponent(endpoint.upstreamModel)}` : "";
-    const query = provider.apiVersion === null ? "" : `?api-version=${encodeURIComponent(provider.apiVersion)}`;
+  return (request: OutgoingRequest, target: Target): HostedRequest | null => {
+    const path = deploymentPath(request.path, target);
+    if (path === request.path) return null;
     return {
       ...request,
-      path: `${prefix}${request.path}${query}`,
+      path,
       stripped: [],
       streamType: "text/event-stream",
       unwrapStream: (stream) => stream,

@@ -10,7 +10,7 @@ import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } f
 import { renderOpenAiStreamFailure } from "./family.ts";
 import { formatSseEvent } from "../sse.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
-import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";
+import { choiceFailure, failureIn } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { tagAnswer } from "./reasoning.ts";
 
@@ -120,11 +120,8 @@ class RelayedChatStream extends RelayedStream {
 
   /** Reads one chunk; says whether it is relayed. */
   #take(event: string | null, chunk: JsonObject): boolean {
-    const error = errorIn(chunk, event);
-    if (error !== null) {
-      this.failure = readErrorFrame(error);
-      return false;
-    }
+    this.failure = failureIn(chunk, event);
+    if (this.failure !== null) return false;
     const usage = readUsage(chunk);
     if (usage !== null) this.usage = usage;
     const choices = this.#readChoices(chunk);
@@ -239,8 +236,8 @@ export function readChatAnswer(
 function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
   const usage = readUsage(answer);
-  const error = errorIn(answer, null);
-  if (error !== null) return failed(readErrorFrame(error), usage);
+  const reported = failureIn(answer);
+  if (reported !== null) return failed(reported, usage);
   const choices = answer["choices"];
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     return failed(answerFailure("malformed"), usage);

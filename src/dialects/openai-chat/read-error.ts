@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
 import { finishFailure } from "./finish.ts";
-import { kindOfStatus, namedMember } from "../answer-failure.ts";
+import { answerFailure, kindOfStatus, namedMember } from "../answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES = new Set([
@@ -89,17 +89,17 @@ function reportedByValidator(body: JsonValue | undefined): ReportedFailure | nul
 
 /** An error object that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue): UpstreamFailure {
-  return { kind: "error_frame", status: null, retryAfter: null, code: safeCode({ error }) };
+  return answerFailure("error_frame", safeCode({ error }));
 }
 
 /**
- * What an object of an answer says has gone wrong; `null` where it says nothing of the kind. Servers disagree on the member: `error`, the object itself
+ * The failure that an object of an answer reports; `null` where it reports none. Servers disagree on the member: `error`, the object itself
  * beside `object: "error"` (older vLLM, Mistral), or the object itself under the event name `error`.
  */
-export function errorIn(object: JsonObject, event: string | null): JsonValue {
+export function failureIn(object: JsonObject, event: string | null = null): UpstreamFailure | null {
   const { error } = object;
-  if (error !== undefined && error !== null) return error;
-  return event === "error" || object["object"] === "error" ? object : null;
+  if (error !== undefined && error !== null) return readErrorFrame(error);
+  return event === "error" || object["object"] === "error" ? readErrorFrame(object) : null;
 }
 
 /** The failure that a choice reports, by its finish reason or by an error of its own (OpenRouter); `null` where it reports none. */

@@ -4,7 +4,7 @@ import { AnswerEvents } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../openai-chat/finish.ts";
-import { choiceFailure, errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
+import { choiceFailure, failureIn } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
 
@@ -27,8 +27,8 @@ class CompletionReader extends AnswerEvents {
   }
 
   take(completion: JsonObject, named: string | null): void {
-    const error = errorIn(completion, named);
-    if (error !== null) return this.fail(readErrorFrame(error));
+    const failure = failureIn(completion, named);
+    if (failure !== null) return this.fail(failure);
     if (!this.#started) {
       this.#started = true;
       const { model } = completion;

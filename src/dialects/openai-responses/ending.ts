@@ -3,7 +3,7 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { wholeInput, textOf } from "../json.ts";
+import { wholeInput, textOf, countIn, readCount } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 /** How an answer ended, as its resource says. */
@@ -84,14 +84,14 @@ function isRefusal(part: JsonValue): boolean {
 export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const { input_tokens_details: inputs, output_tokens_details: outputs } = usage;
-  const cacheRead = isJsonObject(inputs) ? count(inputs["cached_tokens"]) : null;
-  const cacheWrite = isJsonObject(inputs) ? count(inputs["cache_write_tokens"]) : null;
+  const cacheRead = countIn(inputs, "cached_tokens");
+  const cacheWrite = countIn(inputs, "cache_write_tokens");
   return {
-    input: wholeInput(count(usage["input_tokens"]), cacheRead, cacheWrite),
-    output: count(usage["output_tokens"]),
+    input: wholeInput(readCount(usage["input_tokens"]), cacheRead, cacheWrite),
+    output: readCount(usage["output_tokens"]),
     cacheRead,
     cacheWrite,
-    reasoning: isJsonObject(outputs) ? count(outputs["reasoning_tokens"]) : null,
+    reasoning: countIn(outputs, "reasoning_tokens"),
   };
 }
 
@@ -109,8 +109,4 @@ export function printUsage(usage: TokenUsage | null): JsonObject | null {
     output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
     total_tokens: usage.input + usage.output,
   };
-}
-
-function count(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

@@ -2,7 +2,7 @@ import type { UpstreamFailure, FailureKind } from "../../canon/failure.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { BlockSequencer } from "../answer-events.ts";
-import { parseAnswerBytes, textOf, parseJsonText, textOrNull } from "../json.ts";
+import { parseAnswerBytes, textOf, parseJsonText, textOrNull, numberOrNull } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { wholeTerminal, readUsage, terminalOf, terminalStatus } from "./ending.ts";
@@ -129,8 +129,8 @@ class ResponsesStreamParser implements EventParser {
 
   #takeItemEvent(type: string, event: JsonObject): void {
     const emitter = this.#emitter;
-    const index = numberOf(event["output_index"]);
-    const content = numberOf(event["content_index"]);
+    const index = numberOrNull(event["output_index"]) ?? 0;
+    const content = numberOrNull(event["content_index"]) ?? 0;
     const { delta, item, part, text } = event;
     switch (type) {
       case "response.output_item.added":
@@ -161,10 +161,10 @@ class ResponsesStreamParser implements EventParser {
         if (!emitter.hasReasoning(index)) emitter.reasoning(index, content, textOf(text), false);
         return;
       case "response.reasoning_summary_text.delta":
-        return emitter.reasoning(index, numberOf(event["summary_index"]), textOf(delta), true);
+        return emitter.reasoning(index, numberOrNull(event["summary_index"]) ?? 0, textOf(delta), true);
       case "response.reasoning_summary_text.done":
         if (!emitter.hasReasoning(index))
-          emitter.reasoning(index, numberOf(event["summary_index"]), textOf(text), true);
+          emitter.reasoning(index, numberOrNull(event["summary_index"]) ?? 0, textOf(text), true);
         return;
       case "response.function_call_arguments.delta":
         return emitter.arguments(index, textOf(delta));
@@ -228,10 +228,6 @@ class ResponsesStreamParser implements EventParser {
     this.#start(null);
     this.#events.push({ type: "failure", failure });
   }
-}
-
-function numberOf(value: JsonValue | undefined): number {
-  return typeof value === "number" ? value : 0;
 }
 
 /** @param family who can read the signatures of the endpoint's model. */

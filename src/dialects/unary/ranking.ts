@@ -1,13 +1,18 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import { faultyAnswer } from "../answer-failure.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import { parseAnswerBytes } from "../json.ts";
 import { refuseExtras } from "./extras.ts";
+import type { UnaryUpstream } from "./surface.ts";
 
-/** What an answer says besides its results. */
-type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
+/** What a protocol finds in its answers, not yet checked against the request. */
+export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {
+  /** The answer's list of results. */
+  readonly results: JsonValue | undefined;
+}
 
 /** How many results a request wants. Some providers refuse a number above the number of documents. */
 export function wantedResults({ topN, documents }: RerankRequest): number {
@@ -15,16 +20,27 @@ export function wantedResults({ topN, documents }: RerankRequest): number {
 }
 
 /**
- * An answer's results, checked and put in the order that callers are promised, whatever order they came in.
+ * Reads an answer: its results, checked and put in the order that callers are promised, whatever order they came in.
  *
- * @param list the answer's list of results.
+ * @param find what the protocol's members mean; a failure where the object is an error.
  * @param scoreName the member of a result that has its score.
  */
-export function readRanking(
-  list: JsonValue | undefined,
+export function rankingReader(
+  find: (answer: JsonObject) => FoundRanking | UpstreamFailure,
+  scoreName = "relevance_score",
+): UnaryUpstream<RerankRequest, RerankResult>["parseAnswer"] {
+  return ({ whole }, request) => {
+    const answer = parseAnswerBytes(whole);
+    if (!isJsonObject(answer)) return faultyAnswer("not_json");
+    const found = find(answer);
+    return "kind" in found ? found : readRanking(found, scoreName, request);
+  };
+}
+
+function readRanking(
+  { results: list, ...facts }: FoundRanking,
   scoreName: string,
   request: RerankRequest,
-  facts: RankingFacts,
 ): RerankResult | UpstreamFailure {
   if (!Array.isArray(list)) return faultyAnswer("missing_results");
   const items: readonly JsonValue[] = list;

@@ -1,16 +1,14 @@
 import type { Dialect } from "../dialect-facts.ts";
 import { voyageEmbedder } from "./embed.ts";
-import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject } from "../../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { parseAnswerBytes, countIn, textIn } from "../json.ts";
-import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
-import { faultyAnswer } from "../answer-failure.ts";
+import { countIn, textIn } from "../json.ts";
+import { readChatError, failureIn } from "../openai-chat/read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
+import { droppedPriority, foreignRefusal, rankingReader, type FoundRanking, wantedResults } from "../unary/ranking.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";
@@ -18,7 +16,7 @@ const PATH = "/rerank";
 /** Rerank as Voyage AI speaks it. */
 const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: formatVoyage,
-  parseAnswer,
+  parseAnswer: rankingReader(find),
   // Its errors are a text under `detail` and no code; where the protocol is served by others, theirs are OpenAI's.
   readError: readChatError,
 };
@@ -42,14 +40,13 @@ function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRe
   return { path: PATH, body, headers: [], dropped: droppedPriority(request) };
 }
 
-function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
-  const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return faultyAnswer("not_json");
-  const error = errorIn(answer, null);
-  if (error !== null) return readErrorFrame(error);
-  return readRanking(answer["data"], "relevance_score", request, {
-    inputTokens: countIn(answer["usage"], "total_tokens"),
-    searchUnits: null,
-    model: textIn(answer, "model"),
-  });
+function find(answer: JsonObject): FoundRanking | UpstreamFailure {
+  return (
+    failureIn(answer) ?? {
+      results: answer["data"],
+      inputTokens: countIn(answer["usage"], "total_tokens"),
+      searchUnits: null,
+      model: textIn(answer, "model"),
+    }
+  );
 }

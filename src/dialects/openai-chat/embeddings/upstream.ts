@@ -5,7 +5,7 @@ import type { JsonValue } from "../../../canon/json.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
-import { deploymentHost } from "../family.ts";
+import { deploymentPath } from "../family.ts";
 import { readChatError } from "../read-error.ts";
 import type { AnswerFault } from "../../answer-failure.ts";
 import { countIn, textIn } from "../../json.ts";
@@ -26,8 +26,6 @@ export const openAiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   parseAnswer,
   readError: readChatError,
 };
-
-const hosted = deploymentHost(readChatError);
 
 function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
   const { endpoint, provider } = target;
@@ -50,8 +48,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     ...(encoding === null ? {} : { encoding_format: encoding }),
     ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
-  const plain = { path: PATH, body, headers: [] };
-  return { ...plain, path: hosted(plain, target)?.path ?? PATH, dropped: droppedTruncation(request) };
+  return { path: deploymentPath(PATH, target), body, headers: [], dropped: droppedTruncation(request) };
 }
 
 /** As Jina's models want it. */

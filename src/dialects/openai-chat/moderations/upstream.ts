@@ -15,8 +15,8 @@ import {
 } from "../../../canon/unary/moderate.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes, textIn, memberIn } from "../../json.ts";
-import { deploymentHost } from "../family.ts";
-import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
+import { deploymentPath } from "../family.ts";
+import { readChatError, failureIn } from "../read-error.ts";
 import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
@@ -25,8 +25,6 @@ import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";
 import { categoryRecord, scoreOf } from "./categories.ts";
 
 const PATH = "/moderations";
-
-const host = deploymentHost(readChatError);
 
 const decoder = new TextDecoder();
 
@@ -44,8 +42,7 @@ function formatModerations({ input, extras }: ModerateRequest, target: Target): 
   if (refusal !== null) return refusal;
   const printed = mapped ? printTexts(input, dropped) : printInput(input);
   const body: JsonObject = { ...extras, model: target.endpoint.upstreamModel, input: printed };
-  const hosted = host({ path: PATH, body, headers: [] }, target);
-  return { path: hosted?.path ?? PATH, body, headers: [], dropped };
+  return { path: deploymentPath(PATH, target), body, headers: [], dropped };
 }
 
 type Printed = string | readonly JsonValue[];
@@ -99,8 +96,8 @@ function parseModerations(
 ): ModerateResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
-  const error = errorIn(answer, null);
-  if (error !== null) return readErrorFrame(error);
+  const failure = failureIn(answer);
+  if (failure !== null) return failure;
   const verdicts = readVerdicts(answer["results"], input, model.moderationCategories);
   if (typeof verdicts === "string") return faultyAnswer(verdicts);
   const id = textIn(answer, "id");
