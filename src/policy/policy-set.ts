@@ -121,7 +121,10 @@ export async function createSinglePolicies(
   initialMode: (id: string) => "shadow" | "enforce",
 ): Promise<readonly SinglePolicy[]> {
   const loaded = await LoadedModules.load(compiled.modules, data);
-  return assembleSinglePolicies(loaded, identitiesOf(compiled.modules, states, initialMode));
+  const identities = identitiesOf(compiled.modules, states, initialMode);
+  // A simulation's side has modules of base and of head, and a content that did not change is in both.
+  const once = new Map(identities.map((identity) => [identity.digest, identity]));
+  return assembleSinglePolicies(loaded, [...once.values()]);
 }
 
 function identitiesOf(
