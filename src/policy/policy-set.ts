@@ -132,8 +132,9 @@ function identitiesOf(
   states: readonly PolicyState[],
   initialMode: (id: string) => "shadow" | "enforce",
 ): readonly PolicyIdentity[] {
-  const contents = modules.flatMap(({ units }) => units.map(({ policy }) => policy));
-  return contents.map(({ contract: { id }, digest }) => {
+  // Both sides of a simulation have the contents that no change touches, each in a module of its own.
+  const contents = new Map(modules.flatMap(({ units }) => units.map(({ policy }) => [policy.digest, policy] as const)));
+  return [...contents.values()].map(({ contract: { id }, digest }) => {
     const own = states.find((state) => state.id === id && state.digest === digest);
     const mode = (own ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
     return { id, revision: own?.revision ?? 0, digest, slot: mode === "enforce" ? "enforced" : "candidate" };
