@@ -28,10 +28,10 @@ import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
-import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { environmentsOf } from "../../compile/includes.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
+import { textDigest } from "../../simulate/text-digest.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
 export async function simulate(
@@ -174,8 +174,7 @@ async function overlaysOf(tree: SideTree, config: string): Promise<ReadonlyMap<s
   const texts = names.map(async (name): Promise<readonly [string, string]> => {
     const text = await tree.files.readText(posix.join(folder, `${main}.${name}${ext}`), folder);
     // One that cannot be read differs from one that can.
-    const digest = createHash("sha256").update(typeof text === "string" ? text : text.unread);
-    return [name, digest.digest("hex").slice(0, 12)];
+    return [name, textDigest(typeof text === "string" ? text : text.unread)];
   });
   return new Map(await Promise.all(texts));
 }

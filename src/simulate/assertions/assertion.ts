@@ -75,3 +75,8 @@ export function lastMoment(day: string): number | null {
   if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return null;
   return midnight + 86_400_000;
 }
+
+/** Whether assertions of a kind hold wherever a request has the same result on both sides; they may have names of base alone. */
+export function comparesSides(kind: Demand["kind"]): boolean {
+  return kind === "no_new_access" || kind === "equivalent";
+}

@@ -3,7 +3,7 @@ import { normaliseText, readDocument } from "../../compile/authored/document.ts"
 import { reportLiteralSecrets, quote } from "../../compile/authored/literal-secrets.ts";
 import { type Complaints, pathOf, reportShapeError } from "../../compile/authored/shape-errors.ts";
 import { type ConfigNode, keyPosition, plainValue, type Path } from "../../compile/authored/tree.ts";
-import { type Assertions, type AssertionSide, lastMoment } from "./assertion.ts";
+import { type Assertions, type AssertionSide, lastMoment, comparesSides } from "./assertion.ts";
 import type { OfSides } from "../sample-request.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import { normaliseAssertions, coverageSubject } from "./normalise.ts";
@@ -133,8 +133,7 @@ function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck,
     for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], names, report);
     return;
   }
-  // These two compare both sides, so names of base alone are valid.
-  const either = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
+  const either = comparesSides(assertion.kind);
   names.selector(assertion.for, [...path, "for"], either);
   names.selector(assertion.except, [...path, "except"], either);
   if (assertion.kind === "no_new_access" || assertion.kind === "access_not_granted") {

@@ -8,7 +8,7 @@ import {
   VIEWS,
   type OfSides,
 } from "../sample-request.ts";
-import type { Assertion } from "./assertion.ts";
+import { type Assertion, comparesSides } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
 import { requestTest } from "./select.ts";
 
@@ -69,8 +69,7 @@ export function meaningOf(
   assertion: Exclude<Assertion, { readonly kind: "cases" }>,
   tables: OfSides<RoutingTable>,
 ): (sample: SampleRequest) => boolean {
-  const compares = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
-  return requestTest(assertion, tables, compares ? ["base", "head"] : ["head"]);
+  return requestTest(assertion, tables, comparesSides(assertion.kind) ? ["base", "head"] : ["head"]);
 }
 
 /** A caller that excludes endpoints may have fewer left, or none. */

@@ -7,19 +7,11 @@ import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/retention.ts";
 import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
-import { choose, list, object, ref, type Schema } from "../../compile/authored/schema.ts";
+import { choose, list, object, ref, type Schema, range, text } from "../../compile/authored/schema.ts";
 
-const nameSchema = {
-  type: "string",
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
-  patternErrorMessage: "a name as routes.yaml has it",
-} as const;
+const nameSchema = text("^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$", "a name as routes.yaml has it");
 
-const owner = {
-  type: "string",
-  pattern: OWNER_PATTERN,
-  patternErrorMessage: "an owner as routes.yaml has it",
-} as const;
+const owner = text(OWNER_PATTERN, "an owner as routes.yaml has it");
 
 const name = { $ref: "#/$defs/name" } as const;
 
@@ -28,6 +20,13 @@ const names = (description: string) => ({ ...list(description, name), minItems: 
 
 const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
   ({ ...list(description, { type: "string", enum: values }), minItems: 1 }) as const;
+
+/** One of some values. */
+export const choice = <const Value extends string>(
+  description: string,
+  values: readonly Value[],
+  rest: { readonly default?: Value } = {},
+) => ({ type: "string", enum: values, ...rest, description }) as const;
 
 const flag = (description: string) => ({ type: "boolean", description }) as const;
 
@@ -47,11 +46,7 @@ function set<const Item extends Schema>(description: string, item: Item) {
 }
 
 const lengths = {
-  ...list("Requested lengths of vectors; 0: the request has none.", {
-    type: "integer",
-    minimum: 0,
-    maximum: 65_536,
-  }),
+  ...list("Requested lengths of vectors; 0: the request has none.", range("integer", 0, 65_536)),
   minItems: 1,
 } as const;
 
@@ -75,11 +70,10 @@ const requestSelector = {
     reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
     dimensions: lengths,
     allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
-    data_collection: {
-      type: "string",
-      enum: ["allow", "deny"],
-      description: "Whether the caller accepts providers that train on data; default: `deny`.",
-    },
+    data_collection: choice("Whether the caller accepts providers that train on data; default: `deny`.", [
+      "allow",
+      "deny",
+    ]),
     zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
     budgets: oneOf("What is left of the caller's budgets.", BUDGET_STEPS),
     days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
@@ -114,44 +108,29 @@ const caseRequest = object(
   {
     workspace: ref("name", "Workspace id."),
     model: ref("name", "The route's id; only moderations may leave it out."),
-    operation: { type: "string", enum: OPERATIONS, description: "The operation of the request." },
+    operation: choice("The operation of the request.", OPERATIONS),
     environment: ref("name", "Environment of the key.", { default: "other" }),
     workload: ref("name", "Workload of the key.", { default: "other" }),
     owner: { ...owner, description: "Owner of the key.", default: "other" },
     key_labels: list("Labels of the key.", name),
-    budget: {
-      type: "string",
-      enum: BUDGET_STEPS,
-      default: "unlimited",
-      description: "What is left of the caller's budgets.",
-    },
+    budget: choice("What is left of the caller's budgets.", BUDGET_STEPS, { default: "unlimited" }),
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
     signature_families: list("Families whose signed reasoning is in the history.", name),
     stream: flag("Whether the answer is streamed."),
-    context: { type: "string", enum: TOKEN_BUCKETS, default: "to_1k", description: "Estimated size of the input." },
-    max_output: {
-      type: "string",
-      enum: TOKEN_BUCKETS,
-      default: "unspecified",
-      description: "The most output that the request allows.",
-    },
-    reasoning_effort: {
-      type: "string",
-      enum: REASONING_EFFORTS,
-      default: "unspecified",
-      description: "Reasoning effort.",
-    },
+    context: choice("Estimated size of the input.", TOKEN_BUCKETS, { default: "to_1k" }),
+    max_output: choice("The most output that the request allows.", TOKEN_BUCKETS, { default: "unspecified" }),
+    reasoning_effort: choice("Reasoning effort.", REASONING_EFFORTS, { default: "unspecified" }),
     dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Requested length of the vectors." },
     allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
-    data_collection: { type: "string", enum: ["allow", "deny"], description: "`provider.data_collection`." },
+    data_collection: choice("`provider.data_collection`.", ["allow", "deny"]),
     zdr: flag("`provider.zdr` of the request."),
     only: list("`provider.only`: provider ids.", name),
     ignore: list("`provider.ignore`: provider ids.", name),
     order: list("`provider.order`: provider ids.", name),
     region: list("`provider.region`: regions or region groups.", name),
-    day: { type: "string", enum: DAY_BUCKETS, default: "weekday", description: "Day (UTC) of the decision." },
-    hour: { type: "string", enum: HOUR_BUCKETS, default: "morning", description: "Hour (UTC) of the decision." },
+    day: choice("Day (UTC) of the decision.", DAY_BUCKETS, { default: "weekday" }),
+    hour: choice("Hour (UTC) of the decision.", HOUR_BUCKETS, { default: "morning" }),
   },
   ["workspace", "operation"],
 );

@@ -1,32 +1,21 @@
-import { list, object, ref, type Schema } from "../../compile/authored/schema.ts";
+import { list, object, ref, type Schema, refs, text } from "../../compile/authored/schema.ts";
 import { CHANGE_KINDS } from "../change-kind.ts";
 import { VIEWS } from "../sample-request.ts";
-import { SELECTOR_DEFINITIONS, type Authored } from "./schema-selectors.ts";
+import { SELECTOR_DEFINITIONS, type Authored, choice } from "./schema-selectors.ts";
 
 /** `$id` of the schema; a name, not an address that anybody has to reach. */
 const SCHEMA_ID = "urn:signalbox:assertions:1";
 
 const line = (description: string) =>
-  ({
-    type: "string",
-    pattern: "^[^\\u0000-\\u001f\\u007f]{1,200}$",
-    patternErrorMessage: "one line of at most 200 characters",
-    description,
-  }) as const;
+  ({ ...text("^[^\\u0000-\\u001f\\u007f]{1,200}$", "one line of at most 200 characters"), description }) as const;
 
-const outcome = {
-  type: "string",
-  enum: ["route", "deny"],
-  description: "Whether the request is routed or denied.",
-} as const;
+const outcome = choice("Whether the request is routed or denied.", ["route", "deny"]);
 
 const waiver = object(
   "A failure that is accepted for a while: WAIVED until the end of the day, FAIL afterwards.",
   {
     until: {
-      type: "string",
-      pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-      patternErrorMessage: "a date such as `2026-12-31`",
+      ...text("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "a date such as `2026-12-31`"),
       description: "Last day of the waiver, in UTC.",
     },
     reason: line("Why the failure is accepted."),
@@ -37,19 +26,15 @@ const waiver = object(
 
 const common = {
   id: {
-    type: "string",
-    pattern: "^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$",
-    patternErrorMessage: "kebab-case of at most 63 characters, such as `no-new-access`",
+    ...text("^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$", "kebab-case of at most 63 characters, such as `no-new-access`"),
     description: "Name of the assertion in reports. Unique in the file.",
   },
   title: line("What is asserted, in one sentence."),
-  view: {
-    type: "string",
-    enum: [...VIEWS, "both"],
-    default: "both",
-    description:
-      "`declared`: as the files say. `promoted`: as if every candidate were promoted. `both`: each must hold.",
-  },
+  view: choice(
+    "`declared`: as the files say. `promoted`: as if every candidate were promoted. `both`: each must hold.",
+    [...VIEWS, "both"],
+    { default: "both" },
+  ),
   waiver,
 } as const;
 
@@ -147,10 +132,10 @@ const KINDS = {
             expect: {
               ...object("Its decision; all given members must match. Endpoints by id.", {
                 outcome,
-                plan: list("All endpoints in the order of trying.", { $ref: "#/$defs/name" }),
+                plan: refs("name", "All endpoints in the order of trying."),
                 primary: ref("name", "The first endpoint."),
-                contains: list("Endpoints that are in the plan.", { $ref: "#/$defs/name" }),
-                lacks: list("Endpoints that are not in the plan.", { $ref: "#/$defs/name" }),
+                contains: refs("name", "Endpoints that are in the plan."),
+                lacks: refs("name", "Endpoints that are not in the plan."),
                 denied_by: ref("denial_selector", "The request is denied by this."),
               }),
               minProperties: 1,
@@ -175,11 +160,7 @@ const coverage = object("How much of head all classes together must use, in per 
   fallback_edges: share("Fallbacks of routes that are in at least one plan."),
   except: list(
     "What does not count: `policy/constraint`, `policy/constraint/REASON`, a route, or `route -> endpoint`.",
-    {
-      type: "string",
-      pattern: "^[^\\u0000-\\u001f\\u007f]{1,300}$",
-      patternErrorMessage: "one line of at most 300 characters",
-    },
+    text("^[^\\u0000-\\u001f\\u007f]{1,300}$", "one line of at most 300 characters"),
   ),
 });
 

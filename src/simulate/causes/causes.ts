@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ComparisonReport } from "../report/report.ts";
 import type { CauseReport, ChangedEntry } from "../report/cause-report.ts";
 import { CHANGES } from "../change-kind.ts";
@@ -15,6 +14,7 @@ import { renamedRows } from "./renames.ts";
 import { variantsOf, type DecidingSide } from "./unit-variants.ts";
 import { type OfSides, conditionCount } from "../sample-request.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { textDigest } from "../text-digest.ts";
 
 /** What the causes of changes are looked for in. */
 interface CauseQuestion extends OfSides<ReportedSide> {
@@ -135,7 +135,7 @@ function causeReport(
   const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
   const idsOf = (view: ViewedGroup["view"]) => groups.filter((each) => each.view === view).map(({ group }) => group.id);
   return {
-    id: createHash("sha256").update(text).digest("hex").slice(0, 12),
+    id: textDigest(text),
     entries,
     renames,
     groups: idsOf("declared"),

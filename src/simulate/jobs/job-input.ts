@@ -1,4 +1,4 @@
-import type { Assertion } from "../assertions/assertion.ts";
+import { type Assertion, comparesSides } from "../assertions/assertion.ts";
 import { distinctionsOf } from "../assertions/distinctions.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { isOwnDoing, meaningOf } from "../assertions/run.ts";
@@ -31,7 +31,7 @@ export function assertionDistinctions(
     means: assertion.kind === "cases" ? () => false : meaningOf(assertion, tables),
     aspects: aspectsOf(assertion, head.table),
     id: assertion.id,
-    comparesSides: assertion.kind === "no_new_access" || assertion.kind === "equivalent",
+    comparesSides: comparesSides(assertion.kind),
     comparesReach: assertion.kind === "no_new_access",
   }));
 }

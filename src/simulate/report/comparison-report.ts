@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import { type GroupTally, DENIED_FOR } from "../compare/group-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { type Outcome, OTHER_SIDE, type OfSides, type PlannedEndpoint } from "../sample-request.ts";
+import { type Outcome, OTHER_SIDE, type OfSides, type PlannedEndpoint, preferenceValues } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
@@ -14,6 +13,7 @@ import type { SideLocation, SourceLocation } from "./location.ts";
 import { rowOf } from "../table-rows.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { perScalar } from "../request-scalars.ts";
+import { textDigest } from "../text-digest.ts";
 
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext extends PathContext {
@@ -81,11 +81,11 @@ function rankOf({ kinds, base, head }: GroupTally): number {
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
   const { kinds, classes, shapes, example } = group;
   return {
-    id: createHash("sha256").update(key).digest("hex").slice(0, 12),
+    id: textDigest(key),
     words: kinds,
-    routes: sorted(group.routes),
-    workspaces: sorted(group.workspaces),
-    operations: sorted(group.operations),
+    routes: [...group.routes].toSorted(),
+    workspaces: [...group.workspaces].toSorted(),
+    operations: [...group.operations].toSorted(),
     conditions: conditionsOf(group, context.universe),
     classes,
     shapes: String(shapes),
@@ -138,10 +138,6 @@ function locationOf(
   const moved = kinds.includes("destination_changed") ? movedLocation(head.plan, tables, locations.head) : null;
   if (rule === null && moved !== null) return { ...moved, side: "head" };
   return rule ?? look(({ route }) => route(example.model), "head");
-}
-
-function sorted(texts: Iterable<string>): readonly string[] {
-  return [...texts].toSorted();
 }
 
 /**
@@ -210,13 +206,8 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ...new Set(own.flatMap((operation) => of(operation).map(String))),
   ];
   return new Map<string, readonly string[]>([
-    // If a request without an only-provider preference is in the group, the preference is no condition of it.
-    ["only", ["any"]],
-    ["region", ["any"]],
-    ["ignore", ["none"]],
-    ["max_price", ["any"]],
-    ["order", ["any"]],
-    ["sort", ["any"]],
+    // If a request without a preference is in the group, the preference is no condition of it.
+    ...preferenceValues(null),
     ["allow_fallbacks", preferences.allowFallbacks.map(String)],
     ["data_collection", preferences.dataCollection],
     ["zdr", preferences.zdr.map(String)],

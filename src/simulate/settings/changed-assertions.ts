@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
 import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
 import type { Assertion, Assertions } from "../assertions/assertion.ts";
@@ -8,6 +7,7 @@ import type { SettingChange } from "../report/report.ts";
 import type { SideLocation, SourceLocation } from "../report/location.ts";
 import { flowText } from "../causes/config-tree.ts";
 import { rowOf } from "../table-rows.ts";
+import { textDigest } from "../text-digest.ts";
 
 /**
  * What head has changed of the assertions that it is judged by.
@@ -31,8 +31,7 @@ export function changedAssertions(
 }
 
 function wholeFile(base: Source | null, head: Source | null): SettingChange {
-  const digest = (source: Source | null): string | null =>
-    source === null ? null : createHash("sha256").update(source.text).digest("hex").slice(0, 12);
+  const digest = (source: Source | null): string | null => (source === null ? null : textDigest(source.text));
   const side = head === null ? "base" : "head";
   const path = (head ?? base)?.path ?? "";
   return change(path, digest(base), digest(head), { file: path, line: 1, column: 1, side }, base !== null);

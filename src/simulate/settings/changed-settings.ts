@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
@@ -10,6 +9,7 @@ import { admitsMore, gateOf, type SettingGate } from "./raised.ts";
 import { effectOf, hasRows, type SettingEffect } from "./setting-effect.ts";
 import { rowOf } from "../table-rows.ts";
 import type { OfSides } from "../sample-request.ts";
+import { textDigest } from "../text-digest.ts";
 
 /** What is known of a side's policies. */
 interface PolicyFacts {
@@ -113,12 +113,16 @@ function changedSources(
     if (was === is) return [];
     const line = firstDifference(is === undefined ? "" : (was ?? ""), is ?? "");
     const where = { file: path, line, column: 1, side: is === undefined ? ("base" as const) : ("head" as const) };
-    return [{ path, before: digestOf(was), after: digestOf(is), where, ...judge(path) }];
+    return [
+      {
+        path,
+        before: was === undefined ? null : textDigest(was),
+        after: is === undefined ? null : textDigest(is),
+        where,
+        ...judge(path),
+      },
+    ];
   });
-}
-
-function digestOf(text: string | undefined): string | null {
-  return text === undefined ? null : createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
 /** The first line of a text that is not that of the other. From 1. */

@@ -1,4 +1,4 @@
-import type { SampleRequest } from "../sample-request.ts";
+import { type SampleRequest, preferenceValues } from "../sample-request.ts";
 import {
   type ApprovalPart,
   type ApprovalState,
@@ -14,7 +14,6 @@ import { approvalSteps, type Step } from "./approval-steps.ts";
 import { ApprovalWalk, type StepSet } from "./approval-walk.ts";
 import { Arrivals, type Arrived } from "./arrivals.ts";
 import { AssertedNames } from "./asserted-names.ts";
-import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
 import { SideWalk, type NodeId } from "./side-walk.ts";

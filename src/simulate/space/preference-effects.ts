@@ -71,22 +71,3 @@ function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): vo
 function membersOf({ preferences }: PreferenceEffect): number {
   return Object.keys(preferences ?? {}).length;
 }
-
-/** What a preference says, by member, as reports show it; of members that it has not, that it has none. */
-export function preferenceValues(
-  preferences: ProviderPreferences | null,
-): readonly (readonly [string, readonly string[]])[] {
-  const { only, region, ignore, max_price: price, order, sort } = preferences ?? {};
-  const parts = Object.entries(price ?? {}).map(([part, most]) => `${part} ${most}`);
-  return [
-    ["only", [only?.join(" or ") ?? "any"]],
-    ["region", [region?.join(" or ") ?? "any"]],
-    ["ignore", [ignore?.join(" and ") ?? "none"]],
-    ["max_price", [price === undefined ? "any" : parts.join(" and ") || "known"]],
-    ["order", [order?.join(" then ") ?? "any"]],
-    ["sort", [sort === undefined ? "any" : `${sort.by} by ${sort.partition}`]],
-    ["allow_fallbacks", [String(preferences?.allow_fallbacks !== false)]],
-    ["data_collection", [preferences?.data_collection ?? "deny"]],
-    ["zdr", [String(preferences?.zdr === true)]],
-  ];
-}

@@ -7,11 +7,11 @@ import {
   endpointApprovals,
   type Approval,
 } from "../../../src/decide/approvals.ts";
-import { isNarrowed, NARROWED, type SampleRequest } from "../../../src/simulate/sample-request.ts";
+import { isNarrowed, NARROWED, type SampleRequest, preferenceValues } from "../../../src/simulate/sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedNames } from "../../../src/simulate/space/levels.ts";
 import type { Sight } from "../../../src/simulate/space/readers.ts";
-import { preferenceValues, type PreferenceEffect } from "../../../src/simulate/space/preference-effects.ts";
+import type { PreferenceEffect } from "../../../src/simulate/space/preference-effects.ts";
 import { approveSide, needToken, seeNeed, startSide, type SideView } from "./side-state.ts";
 import type { OperationUniverse } from "../../../src/simulate/space/universe.ts";
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ChangeKind } from "../../../simulate/change-kind.ts";
 import type { ChangeGroup, DataPath, RoutePath, SettingChange } from "../../../simulate/report/report.ts";
 import type { SourceLocation } from "../../../simulate/report/location.ts";
@@ -24,6 +23,7 @@ import {
   tryLine,
   waiverText,
 } from "./wording/messages.ts";
+import { textDigest } from "../../../simulate/text-digest.ts";
 
 /** What a notice is about: the id of a rule in SARIF. */
 export type NoticeRule =
@@ -283,15 +283,9 @@ function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
 
 /** The identity of a notice, which stays the same while the finding does. */
 export function identityOf({ rule, fingerprints, alone }: Notice): string {
-  return createHash("sha256")
-    .update(JSON.stringify([rule, fingerprints ?? alone]))
-    .digest("hex")
-    .slice(0, 32);
+  return textDigest(JSON.stringify([rule, fingerprints ?? alone]), 32);
 }
 
 function fingerprint(kind: string, parts: readonly string[]): Readonly<Record<string, string>> {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([kind, ...parts]))
-    .digest("hex");
-  return { "signalboxResult/v1": digest.slice(0, 12) };
+  return { "signalboxResult/v1": textDigest(JSON.stringify([kind, ...parts])) };
 }

@@ -85,19 +85,23 @@ function routeFacets({ route, workspace, operations, provider, region }: RoutePa
   return { route: [route], workspace: [workspace], operation: operations, provider: [provider], region: [region] };
 }
 
+const PATHS = {
+  new: {
+    title: "New data paths",
+    meaning: "Where requests can go in head and could not in base.",
+    nowhere: "None: no workspace reaches, by any operation, a provider in a region that it did not reach before.",
+  },
+  lost: {
+    title: "Lost data paths",
+    meaning: "Where requests could go in base and cannot in head.",
+    nowhere: "None.",
+  },
+} as const;
+
 function pathsMarkup(report: ReportModel, view: View, direction: "new" | "lost"): Markup {
-  const { new_data_paths: gained, lost_data_paths: lost } = report[view];
-  const paths = direction === "new" ? gained : lost;
+  const paths = report[view][`${direction}_data_paths`];
   const id = `${view}-${direction}-paths`;
-  const title = direction === "new" ? "New data paths" : "Lost data paths";
-  const meaning =
-    direction === "new"
-      ? "Where requests can go in head and could not in base."
-      : "Where requests could go in base and cannot in head.";
-  const nowhere =
-    direction === "new"
-      ? "None: no workspace reaches, by any operation, a provider in a region that it did not reach before."
-      : "None.";
+  const { title, meaning, nowhere } = PATHS[direction];
   const none = html`<p class="none">${report.complete ? nowhere : "None among the classes that were decided."}</p>`;
   return html`<section class="paths ${direction}" aria-labelledby="${id}">
     <h3 id="${id}">${title} <span class="count">${numberText(paths.length)}</span></h3>

@@ -18,12 +18,13 @@ export interface PlainRow {
 
 /** What stands below the effects of a cause. @param single whether the report has no other cause. */
 export function rowsOfCause(cause: CauseReport, report: ReportModel, single: boolean): readonly PlainRow[] {
+  const latent = latentOf(cause, report);
   return [
-    ...latentRows(cause, report),
+    ...latentRows(latent.filter(({ direction }) => direction === "weaker")),
     ...(single ? sameRows(cause, report) : []),
     ...notesOf(cause).map(note),
     ...settingNotes(cause, report).map(note),
-    ...stricterRows(cause, report),
+    ...latent.flatMap((change) => (change.direction === "stricter" ? [note(`latent: ${laterText(change)}`)] : [])),
     ...costRows(cause),
   ];
 }
@@ -38,20 +39,12 @@ function note(text: string): PlainRow {
 }
 
 /** Of the changes that no request of today shows, those that allow more. */
-function latentRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
-  return latentOf(cause, report)
-    .filter(({ direction }) => direction === "weaker")
-    .map((change) => ({ tag: "LATENT", tone: "widen", text: `${change.policy} ${laterText(change)}` }));
-}
-
-function stricterRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
-  return latentOf(cause, report)
-    .filter(({ direction }) => direction === "stricter")
-    .map((change) => note(`latent: ${change.policy} ${laterText(change)}`));
+function latentRows(weaker: readonly LatentChange[]): readonly PlainRow[] {
+  return weaker.map((change) => ({ tag: "LATENT", tone: "widen", text: laterText(change) }));
 }
 
 function laterText(change: LatentChange): string {
-  return `${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
+  return `${change.policy} ${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
 }
 
 /** What a setting does that no request shows. */

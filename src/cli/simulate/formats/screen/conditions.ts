@@ -2,19 +2,10 @@ import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { listText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
+import { preferenceValues } from "../../../../simulate/sample-request.ts";
 
 /** What callers choose for one request: the example of a plain group chooses none of it. */
-const PREFERENCES = new Set([
-  "only",
-  "region",
-  "ignore",
-  "max_price",
-  "order",
-  "sort",
-  "allow_fallbacks",
-  "data_collection",
-  "zdr",
-]);
+const PREFERENCES = new Set(preferenceValues(null).map(([name]) => name));
 
 /** Dimension → its values; of one that is not there, all of them. */
 type Conditions = ReadonlyMap<string, readonly string[]>;

@@ -30,9 +30,9 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
   const onlyPromoted = promoted.groups.filter((group) => growsFrom(known.get(group.id), group));
   const shrunk = promoted.groups.filter((group) => shrinksFrom(known.get(group.id), group));
   const onlyDeclared = declared.groups.filter(({ id }) => !promotedIds.has(id));
-  const newRoutePaths = routePathsOnlyIn(promoted.new_route_paths, declared.new_route_paths);
-  const newDataPaths = pathsOnlyIn(promoted.new_data_paths, declared.new_data_paths);
-  const lostDataPaths = pathsOnlyIn(promoted.lost_data_paths, declared.lost_data_paths);
+  const newRoutePaths = onlyIn(promoted.new_route_paths, declared.new_route_paths, routePathKey);
+  const newDataPaths = onlyIn(promoted.new_data_paths, declared.new_data_paths, pathKey);
+  const lostDataPaths = onlyIn(promoted.lost_data_paths, declared.lost_data_paths, pathKey);
   const differences = [onlyPromoted, shrunk, onlyDeclared, newRoutePaths, newDataPaths, lostDataPaths];
   return {
     shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
@@ -56,21 +56,17 @@ function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boole
   return group.shapes !== before.shapes || group.classes !== before.classes;
 }
 
-/** Those of the promotion with operations or destinations that others do not have. */
-function routePathsOnlyIn(these: readonly RoutePath[], others: readonly RoutePath[]): readonly RoutePath[] {
-  const key = ({ workspace, route, operations, provider, region, host }: RoutePath): string =>
-    JSON.stringify([workspace, route, operations, provider, region, host]);
-  const known = new Set(others.map(key));
-  return these.filter((path) => !known.has(key(path)));
+function onlyIn<Path>(these: readonly Path[], others: readonly Path[], key: (path: Path) => unknown): readonly Path[] {
+  const known = new Set(others.map((path) => JSON.stringify(key(path))));
+  return these.filter((path) => !known.has(JSON.stringify(key(path))));
 }
 
-function pathsOnlyIn(these: readonly DataPath[], others: readonly DataPath[]): readonly DataPath[] {
-  const known = new Set(others.map(pathKey));
-  return these.filter((path) => !known.has(pathKey(path)));
+function routePathKey({ workspace, route, operations, provider, region, host }: RoutePath): unknown {
+  return [workspace, route, operations, provider, region, host];
 }
 
-function pathKey({ workspace, operation, provider, region }: DataPath): string {
-  return JSON.stringify([workspace, operation, provider, region]);
+function pathKey({ workspace, operation, provider, region }: DataPath): unknown {
+  return [workspace, operation, provider, region];
 }
 
 export interface PolicyDifference {
