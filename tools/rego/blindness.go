@@ -5,7 +5,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// blindness goes through one compiled module and reports where it sees more of words than whether they are equal.
+// blindness goes through one compiled module and reports where it sees more of strings than whether they are equal.
 type blindness struct {
 	environment *ast.TypeEnv
 	strings     map[string]bool
@@ -45,7 +45,7 @@ func (b *blindness) compare(left, right types.Type) {
 	if !equatable(left, right) {
 		b.report(seesArray)
 	}
-	// An object of the input may be compared with one whose keys are words.
+	// An object of the input may be compared with one whose keys are strings.
 	if mayBe(left, isObject) && mayBe(right, isObject) {
 		b.addNames(left)
 		b.addNames(right)
@@ -96,7 +96,7 @@ func (b *blindness) countUses(rule *ast.Rule) {
 	})
 }
 
-// seesKey tells whether a rule does anything with the keys that a variable runs over. A variable that stands nowhere else
+// seesKey reports whether a rule does anything with the keys that a variable runs over. A variable that stands nowhere else
 // only says that there is some key; positions of one and the same list are as good as its elements.
 func (b *blindness) seesKey(name ast.Var) bool {
 	if b.positions[name] > 0 {
@@ -126,7 +126,7 @@ func (b *blindness) head(head *ast.Head, several bool, bound scope) {
 		dynamic = true
 		key := b.term(term, bound)
 		b.compare(key, key)
-		// Written as JSON, the key 1 would be the word 1.
+		// Written as JSON, the key 1 would be the string 1.
 		if answers && mayBe(key, isNumber) {
 			b.report("key")
 		}

@@ -5,8 +5,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// Built-ins that see of words no more than whether they are equal, whatever they are called with. Arithmetic knows no
-// words; sums and products are exact, so that order does not matter. The list is closed, like the one in builtins.go.
+// Built-ins that see of strings no more than whether they are equal, whatever they are called with. Arithmetic knows no
+// strings; sums and products are exact, so that order does not matter. The list is closed, like the one in builtins.go.
 var blindBuiltins = setOf(
 	"abs", "ceil", "div", "floor", "mul", "plus", "rem", "round", "sum", "product",
 	"bits.and", "bits.lsh", "bits.negate", "bits.or", "bits.rsh", "bits.xor",

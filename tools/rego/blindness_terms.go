@@ -5,7 +5,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// reference follows a reference word by word.
+// reference follows a reference name by name.
 func (b *blindness) reference(reference ast.Ref, bound scope) types.Type {
 	shape, rest := b.root(reference, bound)
 	for _, step := range rest {
@@ -84,7 +84,7 @@ func (b *blindness) key(step *ast.Term, shape types.Type, bound scope) {
 	b.addNames(shape)
 }
 
-// addNames: the names of members, at any depth, have become words of the policy.
+// addNames: the names of members, at any depth, have become strings of the policy.
 func (b *blindness) addNames(shape types.Type) {
 	if memberNames(shape, b.strings) {
 		memberNames(b.environment.GetByRef(ast.InputRootRef), b.strings)

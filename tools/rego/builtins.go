@@ -31,7 +31,7 @@ var allowedBuiltins = setOf(
 	"net.cidr_contains", "net.cidr_intersects",
 )
 
-// allBuiltins is everything this version of OPA knows, to tell a refused built-in from a misspelt one.
+// allBuiltins is everything this version of OPA knows, to distinguish a refused built-in from a misspelt one.
 var allBuiltins = byName(ast.CapabilitiesForThisVersion().Builtins)
 
 // capabilities for reading and checking: every built-in, so that a refused one is reported as that and not as undefined;

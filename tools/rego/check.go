@@ -22,7 +22,7 @@ type checkResponse struct {
 	Modules []moduleFacts `json:"modules"`
 }
 
-// runCheck parses and type-checks, and tells what the host needs to know to hold a policy to its contract.
+// runCheck parses and type-checks, and reports what the host needs to hold a policy to its contract.
 func runCheck(raw []byte) (any, error) {
 	var request checkRequest
 	if err := json.Unmarshal(raw, &request); err != nil {
@@ -42,7 +42,7 @@ func runCheck(raw []byte) (any, error) {
 	return response, nil
 }
 
-// checkUnit compiles one unit. A unit with a module that could not be read is left out: what is missing there would be
+// checkUnit compiles one unit. A unit with a module that could not be read is omitted: what is missing there would be
 // reported as undefined here.
 func checkUnit(modules map[string]*ast.Module, paths []string, schema any) []failure {
 	unit := make(map[string]*ast.Module, len(paths))

@@ -9,9 +9,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// comparisonFacts is a word of the source with everything of input and data that it is compared with, wherever: in the
-// rule, in a function that it is passed to, by membership, as a key. A word that is compared with anything that is not
-// known (what a built-in makes) is not listed, nor is one that equals another word of the sources.
+// comparisonFacts is a string of the source with everything of input and data that it is compared with, wherever: in the
+// rule, in a function that it is passed to, by membership, as a key. A string that is compared with anything that is not
+// known (what a built-in makes) is not listed, nor is one that equals another string of the sources.
 type comparisonFacts struct {
 	position
 	Value   string     `json:"value"`
@@ -29,7 +29,7 @@ type partOfIt struct {
 // call each other twice take twice as many; beyond this number nothing is reported.
 const mostEvaluations = 100_000
 
-// comparer goes through compiled modules and follows what each term can be: which words of the source, which parts of
+// comparer goes through compiled modules and follows what each term can be: which strings of the source, which parts of
 // the input. Rego has no recursion, so every value is finite.
 type comparer struct {
 	// rules by the part of their name that is known; values of those that are no functions.
@@ -39,11 +39,11 @@ type comparer struct {
 	evaluations int
 	words       map[word]*value
 	found       map[*word]*comparisonFacts
-	// settled words are compared with something that they can equal, or that is not known.
+	// settled strings are compared with something that they can equal, or that is not known.
 	settled map[*word]bool
 }
 
-// comparisonsOf gives the comparisons by the path of the module that writes the word. Tests may compare with anything.
+// comparisonsOf gives the comparisons by the path of the module that writes the string. Tests may compare with anything.
 func comparisonsOf(modules map[string]*ast.Module) map[string][]comparisonFacts {
 	c := comparer{
 		rules: map[string][]*ast.Rule{}, values: map[string]*value{}, called: map[string]bool{},
@@ -91,7 +91,7 @@ func (c *comparer) byModule() map[string][]comparisonFacts {
 	return all
 }
 
-// compare notes that two values are asked to be equal.
+// compare notes that two values are required to be equal.
 func (c *comparer) compare(left, right *value) {
 	c.against(left, right)
 	c.against(right, left)
@@ -114,7 +114,7 @@ func (c *comparer) compare(left, right *value) {
 	}
 }
 
-// against notes the words of one value and the parts of the input in the other.
+// against notes the strings of one value and the parts of the input in the other.
 func (c *comparer) against(left, right *value) {
 	for _, one := range left.words {
 		if right.open || right.has(one.text) {

@@ -75,7 +75,7 @@ func (c *comparer) builtin(name string, arguments []*value) *value {
 		return join(arguments[0], arguments[1])
 	case "intersection":
 		sets := arguments[0].elements()
-		// All of the sets are compared with each other: the words of one with what the others have of the input.
+		// All of the sets are compared with each other: the strings of one with what the others have of the input.
 		element := sets.elements()
 		c.against(&value{words: element.words}, &value{parts: element.parts, open: element.open})
 		return sets
@@ -97,7 +97,7 @@ func (c *comparer) builtin(name string, arguments []*value) *value {
 	return anything
 }
 
-// objectGet: a key that is an array is a path, of which no word can be told from the others.
+// objectGet: a key that is an array is a path, of which no string can be distinguished from the others.
 func (c *comparer) objectGet(arguments []*value) *value {
 	whole, key, otherwise := arguments[0], arguments[1], arguments[2]
 	if key.rest != nil {

@@ -13,7 +13,7 @@ type word struct {
 	text string
 }
 
-// value is what a term can be, all at once: words, parts of the input, and what it is made of.
+// value is what a term can be, all at once: strings, parts of the input, and what it is made of.
 type value struct {
 	words []*word
 	parts []partOfIt
@@ -127,7 +127,7 @@ func (v *value) openAs(whole *value) *value {
 	return join(v, anything)
 }
 
-// below gives the part of a name, or of all. Where the names are words of routes.yaml, all are the same.
+// below gives the part of a name, or of all. Where the names are strings of routes.yaml, all are the same.
 func (part partOfIt) below(name *string) *value {
 	if part.Key {
 		return anything
@@ -138,7 +138,7 @@ func (part partOfIt) below(name *string) *value {
 	return partValue(part.Root, append(slices.Clone(part.Path), name), false)
 }
 
-// named: the members have words of routes.yaml for names, as those of data.regions and data.approved.providers do.
+// named: the members have strings of routes.yaml for names, as those of data.regions and data.approved.providers do.
 func (part partOfIt) named() bool {
 	if part.Key || part.Root != "data" || len(part.Path) == 0 || part.Path[0] == nil {
 		return false

@@ -22,11 +22,11 @@ type moduleFacts struct {
 	Builtins []builtinFacts `json:"builtins"`
 	// Withs lists where `with` replaces input, data or functions.
 	Withs []position `json:"withs"`
-	// Strings holds every word that the module writes or could get from names of members; sorted.
+	// Strings holds every string that the module writes or could get from names of members; sorted.
 	Strings []string `json:"strings"`
-	// Inspects says by what the module sees more of words than whether they are equal; sorted. See words.go.
+	// Inspects says by what the module sees more of strings than whether they are equal; sorted. See words.go.
 	Inspects []string `json:"inspects"`
-	// Comparisons lists the words that are compared with a part of input or data; see comparisons.go.
+	// Comparisons lists the strings that are compared with a part of input or data; see comparisons.go.
 	Comparisons []comparisonFacts `json:"comparisons"`
 	// Directives are the comments `# signalbox: …`, with the text after the colon.
 	Directives []directiveFacts `json:"directives"`
@@ -49,7 +49,7 @@ type annotationFacts struct {
 // ruleFacts is a rule with its else branches.
 type ruleFacts struct {
 	position
-	// Path holds the words of the head (`pass.region_approved`); null for what is known at run time only.
+	// Path holds the strings of the head (`pass.region_approved`); null for what is known at run time only.
 	Path []*string `json:"path"`
 	// Kind: value, set (`contains`) or function.
 	Kind    string `json:"kind"`
@@ -66,7 +66,7 @@ type resultFacts struct {
 }
 
 // referenceFacts is something read from outside of the module: `input.…` or `data.…`. Below a list of the input stands the
-// word that is sought in it, where nothing else of the list is read. Names for parts of the input are written out.
+// string that is sought in it, where nothing else of the list is read. Names for parts of the input are written out.
 type referenceFacts struct {
 	position
 	Root string    `json:"root"`
@@ -103,7 +103,7 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 	return facts
 }
 
-// directivesOf leaves out the member `signalbox:` of a METADATA block, which has nothing after its colon.
+// directivesOf omits the member `signalbox:` of a METADATA block, which has nothing after its colon.
 func directivesOf(module *ast.Module) []directiveFacts {
 	found := []directiveFacts{}
 	for _, comment := range module.Comments {
@@ -140,11 +140,11 @@ func (facts *moduleFacts) addReferences(module *ast.Module) {
 	}
 }
 
-// wordLists are the lists of words in the input. Of an object `in` looks at every value: `"batch" in input.key` reads them all.
+// wordLists are the lists of strings in the input. Of an object `in` looks at every value: `"batch" in input.key` reads them all.
 var wordLists = setOf("input.key.labels", "input.request.needs", "input.workspace.labels")
 
-// soughtIn gives the word that is sought in a list of the input: of `"vip" in input.key.labels` the module reads no more
-// than whether the list has this one word.
+// soughtIn gives the string that is sought in a list of the input: of `"vip" in input.key.labels` the module reads no more
+// than whether the list has this one string.
 func soughtIn(rule *ast.Rule) map[*ast.Term]string {
 	found := map[*ast.Term]string{}
 	visit := func(terms []*ast.Term) {

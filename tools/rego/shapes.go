@@ -7,10 +7,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// What is asked of OPA's types. An array of fixed elements (a literal) is a tuple: its order is the source's. Any other
-// array is a list: its order is the host's or an iteration's, so it may follow the order of words.
+// What must be known of OPA's types. An array of fixed elements (a literal) is a tuple: its order is the source's. Any other
+// array is a list: its order is the host's or an iteration's, so it may follow the order of strings.
 
-// approvedType and regionsType are what the host gives as data: words and numbers in lists, by word.
+// approvedType and regionsType are what the host gives as data: strings and numbers in lists, by name.
 var (
 	wordList     = types.NewArray(nil, types.NewAny(types.S, types.N))
 	regionsType  = types.NewObject(nil, types.NewDynamicProperty(types.S, wordList))
@@ -46,7 +46,7 @@ func alternatives(shape types.Type) (all []types.Type, open bool) {
 	}
 }
 
-// mayBe tells whether a value of the type can be one that the test accepts; what is unknown can.
+// mayBe reports whether a value of the type can be one that the test accepts; what is unknown can.
 func mayBe(shape types.Type, accepts func(types.Type) bool) bool {
 	all, open := alternatives(shape)
 	if open {
@@ -70,7 +70,7 @@ func isList(shape types.Type) bool {
 	return ok && array.Dynamic() != nil
 }
 
-// isOrderedByWords: an order of such values, or of one with anything, may be an order of words.
+// isOrderedByWords: an order of such values, or of one with anything, may be an order of strings.
 func isOrderedByWords(shape types.Type) bool {
 	switch shape.(type) {
 	case types.Number, types.Boolean, types.Null:
@@ -107,12 +107,12 @@ func listless(shape types.Type) bool {
 	})
 }
 
-// equatable tells whether equality of the two follows from equality of words, whatever the order of lists.
+// equatable reports whether equality of the two follows from equality of strings, whatever the order of lists.
 func equatable(left, right types.Type) bool {
 	return arrayless(left) || arrayless(right) || (listless(left) && listless(right))
 }
 
-// known makes what inference could not tell anything at all.
+// known makes what inference could not determine anything at all.
 func known(shape types.Type) types.Type {
 	if shape == nil {
 		return types.A

@@ -7,23 +7,23 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// What a module can tell apart. Let p be a permutation of words that fixes every word in `strings`, applied to all
+// What a module can distinguish. Let p be a permutation of strings that fixes every string in `strings`, applied to all
 // strings of input and data but not to names of members, with lists in any order afterwards (the host sorts them). A
 // module that `inspects` nothing answers with p applied to its answer. By induction over evaluation:
 //
-//   - Words come from input, data and the source. Those of the source are fixed; nothing that makes or takes apart text
+//   - Strings come from input, data and the source. Those of the source are fixed; nothing that makes or takes apart text
 //     is allowed, so there are no others, but for names of members and of types, which are then in `strings`.
-//   - Bodies hold by equality, and p is one to one: words are equal before as after. So are tuples, sets and objects.
-//   - Order of words is never asked for: comparisons need a side that can only be a number, boolean or null (types are
-//     ordered the same whatever the words), and so do `sort`, `max` and `min`.
+//   - Bodies hold by equality, and p is one to one: strings are equal before as after. So are tuples, sets and objects.
+//   - Order of strings is never used: comparisons need a side that can only be a number, boolean or null (types are
+//     ordered the same whatever the strings), and so do `sort`, `max` and `min`.
 //   - Order of lists is not seen: a list (an array that is no literal) may be iterated, counted and searched, and nothing
 //     else. No position of one is read (`index`), and none is compared, put into a set, or a key (`array`).
 //   - Iteration goes in the order of keys, but what it finds is a set, or a list as above; where rules give one value,
 //     two values are an error whichever comes first.
 //
-// Whatever is not known to be such is reported. Memory and time are not looked at: they depend on the length of words.
+// Whatever is not known to be such is reported. Memory and time are not looked at: they depend on the length of strings.
 
-// wordFacts is what a module tells words apart by.
+// wordFacts is what a module distinguishes strings by.
 type wordFacts struct {
 	strings     []string
 	inspects    []string
@@ -63,7 +63,7 @@ func wordsOf(modules, resolved map[string]*ast.Module, schema any) map[string]wo
 	return facts
 }
 
-// constantsOf collects the words that the source writes, those of references and heads included.
+// constantsOf collects the strings that the source writes, those of references and heads included.
 func constantsOf(module *ast.Module) map[string]bool {
 	found := map[string]bool{}
 	visit := func(term *ast.Term) bool {
