@@ -75,8 +75,8 @@ function section(endpoint: Endpoint): string {
   return [
     `### ${method} ${path}\n\n${summary}.\n\n${whoMayCall(endpoint)}\n`,
     ...(own.length === 0 ? [] : [parameterTable(own)]),
-    ...(body === null ? [] : [`**Takes** ${bodyWords(endpoint)}\n\n${memberTable(body, "required")}`]),
-    answerWords(endpoint),
+    ...(body === null ? [] : [`**Takes** ${bodyText(endpoint)}\n\n${memberTable(body, "required")}`]),
+    answerText(endpoint),
     ...(stream === undefined
       ? []
       : [
@@ -98,7 +98,7 @@ function eventTable(events: JsonObject): readonly string[] {
 }
 
 /** With the members, unless an endpoint before it answers the same. */
-function answerWords(endpoint: Endpoint): string {
+function answerText(endpoint: Endpoint): string {
   const { answer, answerType } = endpoint;
   const type = `${typeName(answer)}${answerType === undefined ? "" : ` (\`${answerType}\`)`}`;
   const first = ENDPOINTS.find((other) => other.answer === answer);
@@ -116,7 +116,7 @@ function whoMayCall(endpoint: Endpoint): string {
   return `Needs a key with the scope ${named}${takesTokens(endpoint) ? ", or a token" : ""}.`;
 }
 
-function bodyWords({ acceptsForm, isBodyOptional, uniqueMembers }: Endpoint): string {
+function bodyText({ acceptsForm, isBodyOptional, uniqueMembers }: Endpoint): string {
   const what = acceptsForm === true ? "a JSON object or a form" : "a JSON object";
   const optional = isBodyOptional === true ? ", or no body at all" : "";
   return `${what}${optional}${uniqueMembers === true ? "; a member that is named twice is refused" : ""}:`;

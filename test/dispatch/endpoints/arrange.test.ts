@@ -13,13 +13,13 @@ const limited = (until: number): HealthState => ({ state: "rate_limited", until 
 const half = (isTaken: boolean, until = -1): HealthState => ({ state: "half_open", until, isTaken });
 
 function circumstances(
-  outlooks: Readonly<Record<string, HealthState>>,
+  healthStates: Readonly<Record<string, HealthState>>,
   maxEjectedShare: number,
   more: Partial<Circumstances> = {},
 ): Circumstances {
   return {
     measuresOf: () => null,
-    healthStateOf: (id) => outlooks[id] ?? HEALTHY,
+    healthStateOf: (id) => healthStates[id] ?? HEALTHY,
     maxEjectedShare,
     preferences: null,
     isOrdered: false,
@@ -71,8 +71,8 @@ describe("what is out for its health", () => {
       null,
     ],
     ["half-open, and no more may be out", "abc", { b: half(false), c: ejected(9) }, 0.34, "abc", "c", null],
-  ])("%s", (_, ids, outlooks, share, order, out, trial) => {
-    const arrangement = arrange(plan(ids), circumstances(outlooks, share));
+  ])("%s", (_, ids, healthStates, share, order, out, trial) => {
+    const arrangement = arrange(plan(ids), circumstances(healthStates, share));
     expect(idsOf(arrangement.order).join("")).toBe(order);
     expect(idsOf(arrangement.out.map((aside) => aside.candidate)).join("")).toBe(out);
     expect(arrangement.trial?.endpoint.id ?? null).toBe(trial);
@@ -89,8 +89,8 @@ describe("what is out for its health", () => {
 
   it("a share that falls just short of a whole number is that number", () => {
     const ids = Array.from({ length: 100 }, (_, index) => `e${index}`);
-    const outlooks = Object.fromEntries(ids.map((id) => [id, ejected(9)]));
-    expect(arrange(tier(ids), circumstances(outlooks, 0.29)).out).toHaveLength(29);
+    const healthStates = Object.fromEntries(ids.map((id) => [id, ejected(9)]));
+    expect(arrange(tier(ids), circumstances(healthStates, 0.29)).out).toHaveLength(29);
   });
 });
 
@@ -162,7 +162,7 @@ describe("every arrangement", () => {
     wanted,
   }: typeof world extends fc.Arbitrary<infer World> ? World : never) {
     const measures = new Map<string, Measures>();
-    const outlooks: Record<string, HealthState> = {};
+    const healthStates: Record<string, HealthState> = {};
     const candidates = tiers.flatMap(({ balance, members }, index) =>
       members.map(({ healthState: one, weight, firstToken, inFlight }, at) => {
         const id = `t${index}p${at}`;
@@ -170,21 +170,21 @@ describe("every arrangement", () => {
         known.end(firstToken, firstToken === null ? null : 50_000 / (firstToken + 1), 0);
         for (let call = 0; call < inFlight; call += 1) known.begin();
         measures.set(id, known);
-        outlooks[id] = one;
+        healthStates[id] = one;
         return candidate(id, { tier: index, balance, weight });
       }),
     );
     const preferences = wanted === null ? null : { preferred_max_latency: { p50: wanted } };
     const random = seeded(seed);
     const measuresOf = (id: string): Measures | null => measures.get(id) ?? null;
-    return { candidates, outlooks, at: { measuresOf, preferences, stickyKey, random }, share };
+    return { candidates, healthStates, at: { measuresOf, preferences, stickyKey, random }, share };
   }
 
   it("keeps the candidates, sets aside no more than the share and never all, and tries at most one endpoint first", () => {
     fc.assert(
       fc.property(world, (drawn) => {
-        const { candidates, outlooks, at, share } = built(drawn);
-        const { order, out, trial } = arrange(candidates, circumstances(outlooks, share, at));
+        const { candidates, healthStates, at, share } = built(drawn);
+        const { order, out, trial } = arrange(candidates, circumstances(healthStates, share, at));
         expect(new Set(order)).toEqual(new Set(candidates));
         expect(order).toHaveLength(candidates.length);
         expect(out.length).toBeLessThan(candidates.length);
@@ -193,10 +193,10 @@ describe("every arrangement", () => {
         expect(order.slice(order.length - out.length)).toEqual(out.map((aside) => aside.candidate));
         const untils = out.map(({ until }) => until);
         expect(untils).toEqual(untils.toSorted((left, right) => left - right));
-        for (const aside of out) expect(outlooks[aside.candidate.endpoint.id]?.state).not.toBe("healthy");
+        for (const aside of out) expect(healthStates[aside.candidate.endpoint.id]?.state).not.toBe("healthy");
         if (trial === null) return;
         expect(trial).toBe(order[0]);
-        expect(outlooks[trial.endpoint.id]).toMatchObject({ state: "half_open", isTaken: false });
+        expect(healthStates[trial.endpoint.id]).toMatchObject({ state: "half_open", isTaken: false });
       }),
       { numRuns: 500 },
     );
@@ -218,8 +218,8 @@ describe("every arrangement", () => {
       fc.property(world, (drawn) => {
         const one = built(drawn);
         const other = built(drawn);
-        expect(arrange(one.candidates, circumstances(one.outlooks, one.share, one.at))).toEqual(
-          arrange(other.candidates, circumstances(other.outlooks, other.share, other.at)),
+        expect(arrange(one.candidates, circumstances(one.healthStates, one.share, one.at))).toEqual(
+          arrange(other.candidates, circumstances(other.healthStates, other.share, other.at)),
         );
       }),
     );

@@ -21,7 +21,7 @@ const fixture = table({
   workspaces: NAMES.map((id) => workspace(id, { routes: [...ROUTES] })),
 });
 
-const someWords = <Item extends string>(items: readonly Item[]): fc.Arbitrary<readonly Item[]> =>
+const someOf = <Item extends string>(items: readonly Item[]): fc.Arbitrary<readonly Item[]> =>
   fc.subarray([...items], { maxLength: 2 }).map((some) => some.toSorted());
 
 const points: fc.Arbitrary<SampleRequest> = fc
@@ -30,8 +30,8 @@ const points: fc.Arbitrary<SampleRequest> = fc
     model: fc.constantFrom(...ROUTES),
     operation: fc.constantFrom("chat.completions" as const, "messages" as const),
     environment: fc.constantFrom("production", "staging"),
-    needs: someWords(CAPABILITY_NAMES.filter((name) => name === "tools" || name === "json_schema")),
-    features: someWords(["seed", "logit_bias"] as const),
+    needs: someOf(CAPABILITY_NAMES.filter((name) => name === "tools" || name === "json_schema")),
+    features: someOf(["seed", "logit_bias"] as const),
     stream: fc.boolean(),
     context: fc.constantFrom(...TOKEN_BUCKETS.slice(0, 3)),
     maxOutput: fc.constantFrom(...TOKEN_BUCKETS.slice(0, 3)),
