@@ -73,13 +73,8 @@ function unknownRegions(
       if (obligation.kind !== "prefer_region" || known.has(obligation.value) || source === undefined) return [];
       const line = source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
       const location = { file: source.path, line: Math.max(line, 1), column: 1 };
-      return [
-        finding(
-          "POLICY_REGION_UNKNOWN",
-          location,
-          `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`,
-        ),
-      ];
+      const message = `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`;
+      return [finding("POLICY_REGION_UNKNOWN", location, message)];
     });
   });
 }

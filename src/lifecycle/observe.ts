@@ -17,15 +17,13 @@ interface Observation {
  * may fill an empty slot and replace no other content. Files that change under a running server are changed on purpose, and replace it.
  */
 export function observationRecords(states: PolicyStates, observation: Observation): readonly PolicyRecord[] {
-  const present = observation.contents.flatMap((content) => {
-    const record = ofPresent(states.policies.get(content.policy), content, observation);
-    return record === null ? [] : [record];
-  });
+  const present = observation.contents.flatMap(
+    (content) => ofPresent(states.policies.get(content.policy), content, observation) ?? [],
+  );
   const ids = new Set(observation.contents.map(({ policy }) => policy));
-  const absent = [...states.policies.values()].flatMap((status) => {
-    const record = ids.has(status.id) ? null : ofAbsent(status, observation);
-    return record === null ? [] : [record];
-  });
+  const absent = [...states.policies.values()].flatMap((status) =>
+    ids.has(status.id) ? [] : (ofAbsent(status, observation) ?? []),
+  );
   return [...present, ...absent];
 }
 

@@ -133,6 +133,11 @@ export interface Location {
   readonly column: number;
 }
 
+/** Where the toolchain found something. OPA gives 0 where it knows no position. */
+export function locationOf(file: string, { row, col }: { readonly row: number; readonly col: number }): Location {
+  return { file, line: Math.max(1, row), column: Math.max(1, col) };
+}
+
 /** @param hint a fix that is more precise than the code's own. */
 export function finding(code: PolicyCode, location: Location, message: string, hint?: string): PolicyDiagnostic {
   const { severity, fix } = POLICY_CODES[code];

@@ -1,6 +1,6 @@
 import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
 import type { PolicyContract } from "../canon/policy.ts";
-import { finding, type PolicyDiagnostic } from "./codes.ts";
+import { finding, locationOf, type PolicyDiagnostic } from "./codes.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, StringUse } from "./compiled.ts";
 import {
   checkComparisons,
@@ -155,12 +155,10 @@ function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile
   const diagnostics: PolicyDiagnostic[] = [];
   for (const { file, facts } of read) {
     const [found, expected] = [facts.package.join("."), file.package.join(".")];
-    const { row, col } = facts.package_at;
-    const location = { file: facts.path, line: row, column: col };
+    const location = locationOf(facts.path, facts.package_at);
     if (found !== expected) {
-      diagnostics.push(
-        finding("POLICY_PACKAGE", location, `the package is not ${expected}`, `Write: package ${expected}`),
-      );
+      const hint = `Write: package ${expected}`;
+      diagnostics.push(finding("POLICY_PACKAGE", location, `the package is not ${expected}`, hint));
     }
     if (file.kind === "test" && !files.some(({ kind, name }) => kind === "policy" && name === file.name)) {
       diagnostics.push(finding("POLICY_TEST_ORPHAN", location, `there is no policy ${file.name}`));

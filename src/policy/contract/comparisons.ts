@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { nearestName } from "../../canon/nearest-name.ts";
-import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
+import { finding, locationOf, type Location, type PolicyDiagnostic } from "../codes.ts";
 import { POLICY_INPUT_SCHEMA } from "../input-schema.ts";
 import type { ComparedPart, ModuleFacts } from "../toolchain/protocol.ts";
 import type { PolicyFile } from "./sources.ts";
@@ -19,10 +19,9 @@ export function comparedValues(
   later: ReadonlySet<string>,
 ): readonly ComparedValue[] {
   if (file.kind === "test") return [];
-  return comparisons.flatMap(({ row, col, value, against }) => {
-    if (later.has(value)) return [];
-    return [{ location: { file: path, line: Math.max(1, row), column: Math.max(1, col) }, value, against }];
-  });
+  return comparisons
+    .filter(({ value }) => !later.has(value))
+    .map(({ value, against, ...position }) => ({ location: locationOf(path, position), value, against }));
 }
 
 /** Finds values that the input never has, whatever routes.yaml says. */
@@ -109,8 +108,8 @@ export function readWaivers(
   const diagnostics: PolicyDiagnostic[] = [];
   if (file.kind === "test") return { later, diagnostics };
   const compared = new Set(comparisons.map(({ value }) => value));
-  for (const { row, col, text } of directives) {
-    const location = { file: path, line: Math.max(1, row), column: Math.max(1, col) };
+  for (const { text, ...position } of directives) {
+    const location = locationOf(path, position);
     const list = LATER.exec(text)?.groups?.["words"];
     if (list === undefined) {
       diagnostics.push(finding("POLICY_WAIVER", location, "the comment begins with `signalbox:` and names no values"));

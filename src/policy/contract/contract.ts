@@ -8,7 +8,7 @@ import {
   STRIPPABLE_FIELDS,
   type ObligationContract,
 } from "../../canon/policy.ts";
-import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
+import { finding, locationOf, type Location, type PolicyDiagnostic } from "../codes.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
 import { CONTRACT_SCHEMA, type AuthoredContract, type AuthoredObligation } from "./contract-schema.ts";
 import { MetadataPositions, type Step } from "./metadata-positions.ts";
@@ -44,8 +44,8 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
     ({ scope, custom }) => scope === "package" && custom !== null && Object.hasOwn(custom, "signalbox"),
   );
   if (block === undefined || block.custom === null) {
-    const { row, col } = facts.annotations.find(({ scope }) => scope === "package") ?? facts.package_at;
-    const location = { file: facts.path, line: row, column: col };
+    const position = facts.annotations.find(({ scope }) => scope === "package") ?? facts.package_at;
+    const location = locationOf(facts.path, position);
     return {
       located: null,
       diagnostics: [finding("POLICY_METADATA_MISSING", location, "the package has no METADATA with custom.signalbox")],
@@ -100,26 +100,15 @@ function contractOf(
 function emptinessFindings(authored: unknown, positions: MetadataPositions): PolicyDiagnostic[] {
   if (!isJsonObject(authored)) return [];
   if (authored["constraints"] !== undefined || authored["obligations"] !== undefined) return [];
-  return [
-    finding(
-      "POLICY_METADATA",
-      positions.of(["custom", "signalbox"]),
-      "custom.signalbox lacks constraints",
-      "Declare constraints, obligations, or both.",
-    ),
-  ];
+  const location = positions.of(["custom", "signalbox"]);
+  const hint = "Declare constraints, obligations, or both.";
+  return [finding("POLICY_METADATA", location, "custom.signalbox lacks constraints", hint)];
 }
 
 function titleFindings(block: AnnotationFacts, positions: MetadataPositions): PolicyDiagnostic[] {
   if (block.title.trim() === "") {
-    return [
-      finding(
-        "POLICY_METADATA",
-        positions.of([]),
-        "title is missing",
-        "Add a title: one line with what the policy requires.",
-      ),
-    ];
+    const hint = "Add a title: one line with what the policy requires.";
+    return [finding("POLICY_METADATA", positions.of([]), "title is missing", hint)];
   }
   if (block.title.length <= LONGEST_TITLE) return [];
   return [finding("POLICY_METADATA", positions.of(["title"]), `title has more than ${LONGEST_TITLE} characters`)];
@@ -136,19 +125,13 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       return report(steps, `${subject} lacks ${paramText(error, "missingProperty")}`);
     case "additionalProperties": {
       const name = paramText(error, "additionalProperty");
-      return report(
-        [...steps, name],
-        `${subject} has no member ${name}`,
-        `Members are ${memberNames(error.parentSchema)}.`,
-      );
+      const hint = `Members are ${memberNames(error.parentSchema)}.`;
+      return report([...steps, name], `${subject} has no member ${name}`, hint);
     }
     case "propertyNames": {
       const name = paramText(error, "propertyName");
-      return report(
-        [...steps, name],
-        `${subject}.${name} is not ${inside[0] === "obligations" ? "an obligation" : "a constraint"} name`,
-        "Write it in snake_case, at most 64 characters.",
-      );
+      const message = `${subject}.${name} is not ${inside[0] === "obligations" ? "an obligation" : "a constraint"} name`;
+      return report([...steps, name], message, "Write it in snake_case, at most 64 characters.");
     }
     case "enum":
       return report(steps, `${subject} is not a known value`, `Use one of ${paramText(error, "allowedValues")}.`);
@@ -238,7 +221,7 @@ const VALUE_HINTS = {
  */
 function obligationFindings(
   authored: unknown,
-  locationOf: (steps: readonly string[]) => Location,
+  at: (steps: readonly string[]) => Location,
 ): readonly PolicyDiagnostic[] {
   const obligations = isJsonObject(authored) ? authored["obligations"] : undefined;
   if (!isJsonObject(obligations)) return [];
@@ -247,11 +230,11 @@ function obligationFindings(
     const subject = `custom.signalbox.obligations.${name}`;
     const kind = OBLIGATION_KINDS.find((known) => known === obligation["kind"]);
     if (kind === undefined) {
-      const location = locationOf(["obligations", name, "kind"]);
+      const location = at(["obligations", name, "kind"]);
       return [finding("POLICY_OBLIGATION_KIND", location, `${subject}.kind is not a known kind`)];
     }
     if (obligationOf(name, { kind, value: obligation["value"] }) !== null) return [];
-    const location = locationOf(["obligations", name, "value"]);
+    const location = at(["obligations", name, "value"]);
     const message = `${subject}.value does not fit the kind ${kind}`;
     return [finding("POLICY_OBLIGATION_VALUE", location, message, VALUE_HINTS[kind])];
   });

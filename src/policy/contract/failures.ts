@@ -1,4 +1,4 @@
-import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import { finding, locationOf, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
 import type { Failure } from "../toolchain/protocol.ts";
 
 const CODES: Readonly<Record<string, PolicyCode>> = {
@@ -11,8 +11,7 @@ const KNOWN_MEMBERS = /^want \(one of\): \[(.*)\]$/;
 
 /** OPA's findings, in our codes. Its messages stay: they quote only the policy, which the person who compiles it may read. */
 export function diagnosticOf(failure: Failure): PolicyDiagnostic {
-  const { file, row, col } = failure;
-  const location = { file, line: Math.max(1, row), column: Math.max(1, col) };
+  const location = locationOf(failure.file, failure);
   const message = oneLine(failure.message);
   const code = codeOf(failure.code);
   if (message.startsWith(UNDEFINED_REFERENCE)) {

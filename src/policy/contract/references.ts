@@ -1,6 +1,6 @@
 import type { PolicyData } from "../../canon/policy.ts";
-import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
-import type { ModuleFacts, ReferenceFacts } from "../toolchain/protocol.ts";
+import { finding, locationOf, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import type { ModuleFacts, Position, ReferenceFacts } from "../toolchain/protocol.ts";
 import type { PolicyFile } from "./sources.ts";
 
 /** Members of `data.approved`; a member that the type has and this list lacks does not compile. */
@@ -19,13 +19,8 @@ export function checkReferences(
   libraries: ReadonlyMap<string, ModuleFacts>,
 ): readonly PolicyDiagnostic[] {
   const diagnostics: PolicyDiagnostic[] = [];
-  const report = (
-    code: PolicyCode,
-    { row, col }: { row: number; col: number },
-    message: string,
-    hint?: string,
-  ): void => {
-    diagnostics.push(finding(code, { file: facts.path, line: row, column: col }, message, hint));
+  const report = (code: PolicyCode, position: Position, message: string, hint?: string): void => {
+    diagnostics.push(finding(code, locationOf(facts.path, position), message, hint));
   };
   for (const builtin of facts.builtins) {
     const why = builtin.nondeterministic ? "is not deterministic" : "is not available to policies";

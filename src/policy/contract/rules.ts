@@ -1,5 +1,5 @@
 import type { ConstraintContract } from "../../canon/policy.ts";
-import { finding, type Location, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
+import { finding, locationOf, type Location, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
 import type { CompiledPolicy } from "../compiled.ts";
 import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
 import type { LocatedContract } from "./contract.ts";
@@ -15,17 +15,14 @@ export function checkRules(
   for (const rule of facts.rules) {
     const [group, name] = rule.path;
     if (group !== "pass" && group !== "reason") continue;
-    const location = locationOf(facts, rule);
+    const location = locationOf(facts.path, rule);
     const report = (code: PolicyCode, message: string, hint?: string): void => {
       diagnostics.push(finding(code, location, message, hint));
     };
     const constraint = typeof name === "string" ? constraints.get(name) : undefined;
     if (typeof name !== "string") {
-      report(
-        "POLICY_RULE_SHAPE",
-        `a ${group} rule must name its constraint in the source`,
-        `Write ${group}.<constraint>.`,
-      );
+      const message = `a ${group} rule must name its constraint in the source`;
+      report("POLICY_RULE_SHAPE", message, `Write ${group}.<constraint>.`);
     } else if (constraint === undefined)
       report("POLICY_CONSTRAINT_UNDECLARED", `METADATA declares no constraint ${name}`);
     else if (group === "pass") {
@@ -39,7 +36,7 @@ export function checkRules(
       diagnostics.push(finding("POLICY_CONSTRAINT_WITHOUT_RULE", constraintAt(name), `no rule pass.${name}`));
     } else if (!rules.some(canPass)) {
       const [first] = rules;
-      const location = first === undefined ? constraintAt(name) : locationOf(facts, first);
+      const location = first === undefined ? constraintAt(name) : locationOf(facts.path, first);
       diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", location, `pass.${name} is never true`));
     }
   }
@@ -67,14 +64,8 @@ function passFindings({ name, effect }: ConstraintContract, rule: RuleFacts, loc
   const kind = effect === "gate" ? "value" : "set";
   if (rule.path.length !== 2 || rule.kind !== kind) {
     const shape = effect === "gate" ? `pass.${name} if …` : `pass.${name} contains candidate.id if …`;
-    return [
-      finding(
-        "POLICY_RULE_SHAPE",
-        location,
-        `pass.${name} has the wrong form for the effect ${effect}`,
-        `Write ${shape}`,
-      ),
-    ];
+    const message = `pass.${name} has the wrong form for the effect ${effect}`;
+    return [finding("POLICY_RULE_SHAPE", location, message, `Write ${shape}`)];
   }
   if (rule.default && rule.results.some(({ constant, value }) => !constant || value !== false)) {
     return [finding("POLICY_DEFAULT_PASS", location, `the default of pass.${name} is not false`)];
@@ -97,24 +88,16 @@ function reasonFindings(
     .filter(
       ({ constant, value }) => constant && typeof value !== "object" && !reasons.some((reason) => reason === value),
     )
-    .map(({ row, col }) => {
+    .map((result) => {
       const message = `reason.${name} gives a reason that METADATA does not list`;
-      return finding(
-        "POLICY_REASON_UNDECLARED",
-        { file, line: row, column: col },
-        message,
-        `Its reasons are ${reasons.join(", ")}.`,
-      );
+      const hint = `Its reasons are ${reasons.join(", ")}.`;
+      return finding("POLICY_REASON_UNDECLARED", locationOf(file, result), message, hint);
     });
 }
 
 /** Whether any branch can hold with anything but a value that is written and does not pass. */
 function canPass({ kind, results }: RuleFacts): boolean {
   return results.some(({ constant, value }) => kind === "set" || !constant || value === true);
-}
-
-function locationOf({ path }: ModuleFacts, { row, col }: RuleFacts): Location {
-  return { file: path, line: row, column: col };
 }
 
 /**
@@ -125,7 +108,7 @@ export function checkWaivers({ contract }: LocatedContract, facts: ModuleFacts):
   const declared = new Set(contract.obligations.map(({ name }) => name));
   return facts.rules.flatMap(({ path: [group, name, ...deeper], kind, default: isDefault, results, row, col }) => {
     if (group !== "waive") return [];
-    const location = { file: facts.path, line: row, column: col };
+    const location = locationOf(facts.path, { row, col });
     if (typeof name !== "string") {
       const message = "a waive rule must name its obligation in the source";
       return [finding("POLICY_WAIVE_SHAPE", location, message)];
