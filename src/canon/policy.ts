@@ -3,7 +3,7 @@ import type { Capability } from "./capability.ts";
 import type { LatencyClass } from "./latency-class.ts";
 import type { Operation } from "./operation.ts";
 import type { ReasoningEffort, TokenBucket } from "./request.ts";
-import type { Retention } from "./retention.ts";
+import type { Retention } from "./approvals.ts";
 
 /**
  * `gate`: must pass. `require_all`: every eligible candidate must pass, otherwise the request is denied.

@@ -1,4 +1,4 @@
-import type { Approvals } from "./approvals.ts";
+import type { Approvals, Retention } from "./approvals.ts";
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { LatencyClass } from "./latency-class.ts";
@@ -10,7 +10,6 @@ import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./promotion.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
-import type { Retention } from "./retention.ts";
 import type { SecretReference } from "./secret-reference.ts";
 
 /**

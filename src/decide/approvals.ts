@@ -1,12 +1,11 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
-import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling } from "../canon/ceiling.ts";
+import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling, type Approvals } from "../canon/approvals.ts";
 import { type Candidate, emulatesSchema } from "../canon/decision.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
-import type { Approvals } from "../canon/approvals.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { routeCandidates } from "./candidates.ts";
 import type { Trace } from "./trace.ts";

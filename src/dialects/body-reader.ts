@@ -1,6 +1,6 @@
 import type { Capability } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import type { BodyReader } from "../canon/body-reader.ts";
+import type { BodyReader } from "../canon/request.ts";
 import { type Percentiles, type ProviderPreferences, SORT_KEYS, type SortKey } from "../canon/preferences.ts";
 
 /** Characters of a prompt without turns that distinguish conversations: they grow at the end, and all of it would change with every request. */

@@ -1,6 +1,6 @@
 import { Agent } from "undici";
 import { parseJson, type JsonValue } from "../canon/json.ts";
-import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
+import type { FetchJson, KeyFetchFailure } from "../canon/workload-identity.ts";
 import { ADDRESS_REFUSED, guardedConnector } from "./provider-client.ts";
 
 /** Milliseconds from the call to the last byte of its answer. */

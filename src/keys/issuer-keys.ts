@@ -1,7 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
-import type { WorkloadIssuer } from "../canon/workload-identity.ts";
+import type { FetchJson, KeyFetchFailure, WorkloadIssuer } from "../canon/workload-identity.ts";
 
 /** Finds the key of a JWT's header; throws jose's errors. */
 export type KeyFinder = ReturnType<typeof createLocalJWKSet>;

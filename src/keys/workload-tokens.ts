@@ -2,8 +2,9 @@ import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from "jose";
 import { matchesClaims } from "../canon/credentials/claim-match.ts";
 import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../canon/json.ts";
-import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
 import {
+  type FetchJson,
+  type KeyFetchFailure,
   workloadCaller,
   type AdmittedWorkload,
   type WorkloadFault,

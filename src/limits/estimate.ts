@@ -1,4 +1,4 @@
-import type { BodyReader } from "../canon/body-reader.ts";
+import type { BodyReader } from "../canon/request.ts";
 import type { Capability } from "../canon/capability.ts";
 import { type RequestEdits, largestOutput } from "../canon/decision.ts";
 import type { JsonObject } from "../canon/json.ts";

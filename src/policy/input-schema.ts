@@ -5,7 +5,7 @@ import { LATENCY_CLASSES } from "../canon/latency-class.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput, type PolicyTime } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
-import { RETENTIONS } from "../canon/retention.ts";
+import { RETENTIONS } from "../canon/approvals.ts";
 import type { RoutingTable } from "../canon/table.ts";
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */

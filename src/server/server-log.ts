@@ -1,4 +1,4 @@
-import type { KeyFetchFailure } from "../canon/key-fetch.ts";
+import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { EvidenceFault, EvidenceFaultCause, EvidenceHealth } from "../evidence/evidence-store.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { RequestObserver } from "../evidence/observer.ts";

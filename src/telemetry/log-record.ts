@@ -1,5 +1,5 @@
 import type { FailureKind } from "../canon/failure.ts";
-import type { KeyFetchFailure } from "../canon/key-fetch.ts";
+import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { PolicySlot } from "../canon/policy.ts";
 import type { DecisionRecord, Terminal, Identifier } from "../evidence/record.ts";
 import type { EvidenceFaultCause } from "../evidence/evidence-store.ts";

@@ -1,14 +1,14 @@
-import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
-import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
+import { createRequire } from "node:module";
+import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
 import type { PolicyInput } from "../../src/canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
-import { RETENTIONS } from "../../src/canon/retention.ts";
+import { RETENTIONS } from "../../src/canon/approvals.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../../src/policy/evaluator.ts";

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import fc from "fast-check";
+import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import type { Source } from "../../src/canon/diagnostic.ts";
@@ -11,7 +11,7 @@ import type {
   PolicySet,
   PolicyVerdict,
 } from "../../src/canon/policy.ts";
-import { RETENTIONS } from "../../src/canon/retention.ts";
+import { RETENTIONS } from "../../src/canon/approvals.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { PolicyModuleError } from "../../src/policy/evaluator.ts";

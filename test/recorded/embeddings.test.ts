@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
-import type { EmbedPurpose, EmbedRequest } from "../../src/canon/unary/embed.ts";
-import type { Vector } from "../../src/canon/unary/vector.ts";
+import type { EmbedPurpose, EmbedRequest, Vector } from "../../src/canon/unary/embed.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
 import { asBase64Text, asFloatText } from "../../src/dialects/unary/encode-vectors.ts";
 import { asking, embedderOf, inPieces, targetFor, wire, type TargetOptions } from "../dialects/unary/embed/target.ts";

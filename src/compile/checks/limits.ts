@@ -1,4 +1,4 @@
-import { isWithinCeilings } from "../../canon/ceiling.ts";
+import { isWithinCeilings } from "../../canon/approvals.ts";
 import { largestOutput } from "../../canon/decision.ts";
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { KeyLimits } from "../../canon/limits.ts";

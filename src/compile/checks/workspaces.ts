@@ -1,4 +1,4 @@
-import { isWithinCeilings } from "../../canon/ceiling.ts";
+import { isWithinCeilings } from "../../canon/approvals.ts";
 import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { InferenceRequest, ProtocolHeaders, ReasoningEffort } from "../../canon/request.ts";
+import type { InferenceRequest, ProtocolHeaders, ReasoningEffort, BodyReader } from "../../canon/request.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
 import { fieldsOf, readVersion, removedMember, type Version, VERSIONS } from "./fields.ts";
 import { isPlainMark } from "./read-blocks.ts";
@@ -11,7 +11,6 @@ import { readToolChoice, readTools } from "./read-tools.ts";
 import { refusedMember } from "./block-facts.ts";
 import type { Translation } from "../dialect.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
-import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import { textOf, numberOrNull } from "../json.ts";
 

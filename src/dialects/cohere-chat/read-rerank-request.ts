@@ -9,7 +9,7 @@ import { takeExtras } from "../unary/extras.ts";
 import type { ReadRequest } from "../unary/surface.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../fields.ts";
 import { memberIn } from "../json.ts";
-import type { BodyReader } from "../../canon/body-reader.ts";
+import type { BodyReader } from "../../canon/request.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 
 /** What limits read of a request. The query is read once with every document. */

@@ -1,11 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
+import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
 import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "./family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
-import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { readMessages } from "./read-messages.ts";

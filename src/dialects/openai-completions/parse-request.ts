@@ -6,7 +6,7 @@ import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { CHAT_STATEFUL } from "../openai-chat/parse-request.ts";
 import { readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "../openai-chat/family.ts";
 import { canonicalRequest, type CanonReader, untranslatable } from "../translate-request.ts";
-import type { BodyReader } from "../../canon/body-reader.ts";
+import type { BodyReader } from "../../canon/request.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
 import { numberOrNull, textOrNull } from "../json.ts";
 

@@ -1,6 +1,6 @@
 import { invalidRequest } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
+import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
 import { readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
@@ -13,7 +13,6 @@ import {
   STREAM_OPTION_MEMBERS,
   TEXT_MEMBERS,
 } from "./fields.ts";
-import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { requestedFormat } from "./response-format.ts";

@@ -1,4 +1,4 @@
-import type { Vector } from "../../canon/unary/vector.ts";
+import type { Vector } from "../../canon/unary/embed.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 
 /** What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed bytes. */

@@ -5,7 +5,7 @@ import type { ValueOf } from "../../canon/json/schema.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/retention.ts";
+import { RETENTIONS } from "../../canon/approvals.ts";
 import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
 import { choose, list, object, ref, type Schema, range, text } from "../../compile/authored/schema.ts";
 

@@ -5,7 +5,7 @@ import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/retention.ts";
+import { RETENTIONS } from "../../canon/approvals.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Vocabulary } from "../../canon/vocabulary.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";

@@ -1,5 +1,5 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
-import type { Retention } from "../../canon/retention.ts";
+import type { Retention } from "../../canon/approvals.ts";
 import type { Price } from "../../canon/table.ts";
 import type { SideLocation } from "./location.ts";
 

@@ -1,6 +1,5 @@
-import { RETENTIONS } from "../../canon/retention.ts";
+import { RETENTIONS, type Approvals } from "../../canon/approvals.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
-import type { Approvals } from "../../canon/approvals.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 import { rowOf } from "../table-rows.ts";

@@ -4,7 +4,7 @@ import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/retention.ts";
+import { RETENTIONS } from "../../canon/approvals.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { BodyReader } from "../../../src/canon/body-reader.ts";
+import type { BodyReader } from "../../../src/canon/request.ts";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/parse-request.ts";
 import { CHAT_BODY } from "../../../src/dialects/openai-chat/parse-request.ts";

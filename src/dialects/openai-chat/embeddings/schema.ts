@@ -1,6 +1,5 @@
 import { COUNT, TEXT } from "../../../canon/json/schema.ts";
-import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
-import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
+import { EMBED_PURPOSES, VECTOR_ENCODINGS } from "../../../canon/unary/embed.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
 import { NO_UNKNOWN, MODEL, PREFERENCES } from "../../request-members.ts";
 

@@ -1,8 +1,7 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
-import type { EmbedRequest, EmbedInput, EmbedResult } from "../../../canon/unary/embed.ts";
-import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
+import type { EmbedRequest, EmbedInput, EmbedResult, Vector, VectorEncoding } from "../../../canon/unary/embed.ts";
 import type { Target, AnswerContext } from "../../dialect.ts";
 import { OPENAI_FAMILY } from "../family.ts";
 import { refusingUnknown } from "../../fields.ts";

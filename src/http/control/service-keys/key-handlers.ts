@@ -2,7 +2,6 @@ import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
 import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
@@ -271,4 +270,18 @@ async function liveKey(call: ControlCall, path: NamedPath): Promise<ServiceKey |
 
 function shown(key: ServiceKey, name: string): ControlAnswer {
   return { json: { ...describeKey(key, Date.now()), name } };
+}
+
+type Caller = Pick<Identity, "workspace" | "scopes">;
+
+/** Whether the caller may see and manage keys of a workspace: of its own, or of all with `platform:manage`. */
+function managesWorkspace(caller: Caller, workspace: string): boolean {
+  if (caller.scopes.has(PLATFORM_SCOPE)) return true;
+  return caller.workspace === workspace && caller.scopes.has("operations:manage");
+}
+
+/** Whether the caller may replace or end a key: who manages one workspace must not get, or end, authority over all. */
+function mayChangeKey(caller: Caller, key: Pick<ServiceKey, "workspace" | "scopes">): boolean {
+  if (!managesWorkspace(caller, key.workspace)) return false;
+  return !key.scopes.includes(PLATFORM_SCOPE) || caller.scopes.has(PLATFORM_SCOPE);
 }

@@ -1,5 +1,5 @@
 import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
-import { RETENTIONS } from "../../../../canon/retention.ts";
+import { RETENTIONS } from "../../../../canon/approvals.ts";
 import { conditionCount } from "../../../../simulate/sample-request.ts";
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
