@@ -133,3 +133,8 @@ export function largestOutput(model: ModelRow | undefined): number {
   const stated = model?.maxOutputTokens ?? model?.contextWindow;
   return stated ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
 }
+
+/** A decision has the id of its request: one request, one decision. */
+export function decisionId(requestId: string): string {
+  return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
+}

@@ -1,3 +1,4 @@
+import { decisionId } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { ErrorKind } from "../canon/errors/error-row.ts";
 import type { JsonObject } from "../canon/json.ts";
@@ -46,11 +47,6 @@ export interface ProtocolFamily {
   readonly limitHeaders: (measure: LimitMeasure, limit: RemainingLimit) => readonly string[];
   /** Those headers as the contract describes them. */
   readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];
-}
-
-/** A decision has the id of its request: one request, one decision. */
-export function decisionId(requestId: string): string {
-  return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
 }
 
 /** What an error says of the policy that denied; nothing where none did. */

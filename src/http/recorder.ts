@@ -1,6 +1,6 @@
 import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Candidate, Decision } from "../canon/decision.ts";
+import { type Candidate, type Decision, decisionId } from "../canon/decision.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
@@ -30,7 +30,6 @@ import {
 } from "./records.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { decisionId } from "../dialects/protocol-family.ts";
 
 /** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
 export class Recorder {
