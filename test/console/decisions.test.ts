@@ -278,8 +278,14 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
     await page.locator("tbody a").first().click();
     await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
-    const one = stage.server.requests.filter(({ path }) => path.startsWith("/v1/decisions/"));
-    expect(one.map(({ query }) => query.get("workspaces"))).toEqual(["all", "all"]);
+    // The explanation is requested beside the decision, and may arrive after the heading is shown.
+    await expect
+      .poll(() =>
+        stage.server.requests
+          .filter(({ path }) => path.startsWith("/v1/decisions/"))
+          .map(({ query }) => query.get("workspaces")),
+      )
+      .toEqual(["all", "all"]);
     await page.getByRole("link", { name: "Keys", exact: true }).click();
     await page.getByText("1 key, page 1").waitFor();
     expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
