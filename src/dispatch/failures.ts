@@ -74,26 +74,19 @@ function saturated(): ServiceError {
   );
 }
 
-/** Of a request that the router itself has ended. */
+/** Of a request that was let in and that the router itself has ended. Another one, or the same in a moment, can be answered where the server stops. */
 export function stoppedError(reason: StopReason): ServiceError {
-  return reason === "key_revoked" ? keyRevoked() : serverStopping();
-}
-
-/** The request was let in, and its key was revoked before it was answered. */
-function keyRevoked(): ServiceError {
+  if (reason === "server_stopping") {
+    return codedError(
+      reason,
+      "The server is being stopped, and the request did not end in the time that was left. Send it again.",
+    );
+  }
   return serviceError(
     401,
     "authentication",
-    "key_revoked",
+    reason,
     "The service key was revoked while the request was under way; request a new one from the team that issued it.",
-  );
-}
-
-/** The server is being stopped and the request's time is over; another one, or this one in a moment, can answer. */
-function serverStopping(): ServiceError {
-  return codedError(
-    "server_stopping",
-    "The server is being stopped, and the request did not end in the time that was left. Send it again.",
   );
 }
 
