@@ -242,7 +242,7 @@ describe("secrets", () => {
     expect(found).toEqual([]);
   });
 
-  it("would be found: every sink holds what it should, and a secret requestCanaries in it is seen in every form", () => {
+  it("would be found: every sink holds what it should, and a secret put into it is seen in every form", () => {
     const known = answers.find(({ status, question }) => status === 200 && question.method === "POST");
     const requestId = /x-request-id\n(req_\w+)/i.exec(known?.head ?? "")?.[1] ?? "none";
     for (const sink of ["stdout", "OTLP", "evidence", "evidence tail ", "evidence tail --format json"])

@@ -1,6 +1,6 @@
 // Command rego is the part of OPA that Signalbox needs: it checks, compiles, tests and formats Rego.
 //
-// It is built for wasip1/wasm and run inside Node (src/policy/toolchain.ts), so that nobody has to install OPA or Go.
+// It is built for wasip1/wasm and run inside Node (src/policy/toolchain/), so that nobody has to install OPA or Go.
 // One subcommand a run: the request is JSON on standard input, the response JSON on standard output. It opens no file,
 // no socket and no environment variable; sources come in with the request.
 package main

@@ -211,7 +211,7 @@ function areTexts(
 /** Texts of several parts, a paragraph each. */
 function joinedTexts(parts: JsonValue | undefined): string {
   if (!Array.isArray(parts)) return "";
-  return parts.map((part) => isJsonObject(part) && textOf(part["text"])).join("\n\n");
+  return parts.map((part) => (isJsonObject(part) ? textOf(part["text"]) : "")).join("\n\n");
 }
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {

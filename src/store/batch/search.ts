@@ -68,7 +68,7 @@ async function startOf(log: SearchedLog, { cursor, to }: EvidenceSearch): Promis
   return { last, position: Number.MAX_SAFE_INTEGER };
 }
 
-/** No request id of that millisecond or later is smaller (`http/request-id.ts`). */
+/** No request id of that millisecond or later is smaller (`http/heads.ts`). */
 function lowestIdAt(time: number): string {
   return `req_${Math.max(0, Math.floor(time)).toString(16).padStart(12, "0")}`;
 }

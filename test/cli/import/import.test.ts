@@ -28,6 +28,15 @@ function source(text: string, name = "config.yaml"): void {
 }
 
 describe("signalbox import", () => {
+  test("a weight that is a reference has no share, and no report of one", async () => {
+    const row = (weight: string): string =>
+      `  - model_name: chat\n    litellm_params: { model: openai/gpt-5, api_key: os.environ/K${weight.length}, weight: ${weight} }\n`;
+    source(`model_list:\n${row("3")}${row("os.environ/W")}`);
+    await run("litellm", "config.yaml", "--out", "new");
+    const report = readFileSync(join(folder, "new/IMPORT.md"), "utf8");
+    expect(report.split("`weights` of the route")).toHaveLength(2);
+  });
+
   test("writes routes.yaml, the overlay and the report, and what it writes passes check", async () => {
     source(ONE);
     const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");

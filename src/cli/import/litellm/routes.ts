@@ -121,14 +121,16 @@ function addRoute(
 }
 
 function leaveOutWeights(rows: readonly Deployment[], why: string, { report }: ImportedConfiguration): void {
-  for (const { spot } of rows) report.addMembers("left_out", spot, ["weight"], why);
+  for (const { spot, weight } of rows) if (weight !== null) report.addMembers("left_out", spot, ["weight"], why);
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
 function sharesOf(rows: readonly Deployment[], { report }: ImportedConfiguration): ReadonlyMap<string, number> {
   for (const key of ["weight", "rpm", "tpm"] as const) {
     if (!rows.some((row) => (row[key] ?? 0) > 0)) continue;
-    for (const { spot } of key === "weight" ? rows : []) {
+    for (const { spot, weight } of key === "weight" ? rows : []) {
+      // A reference whose value is not known has no share.
+      if (weight === null) continue;
       if (rows.length > 1) report.addMembers("carried", spot, ["weight"], "`weights` of the route");
       else report.addMembers("left_out", spot, ["weight"], "the only endpoint of its route has no share");
     }
