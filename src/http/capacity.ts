@@ -117,6 +117,8 @@ export class FairShare {
   readonly #workspaces = new Map<string, number>();
   readonly #keys = new Map<string, number>();
   #held = 0;
+  /** Workspaces that hold something: those in the map may hold nothing. */
+  #holders = 0;
 
   /** @param capacity requests or bytes; not bounded where absent. */
   constructor(capacity: number = Number.POSITIVE_INFINITY) {
@@ -140,10 +142,11 @@ export class FairShare {
     const left = isOnly ? free : free - ofWorkspace;
     if (left < ofKey) {
       if (free < 0 && isOnly) return "full";
-      const holders = countHolders(this.#workspaces) + (ofWorkspace === amount ? 1 : 0);
+      const holders = this.#holders + (ofWorkspace === amount ? 1 : 0);
       return ofWorkspace > this.#capacity / (holders + 1) || free >= ofWorkspace ? "share" : "full";
     }
     this.#held += amount;
+    if (ofWorkspace === amount) this.#holders += 1;
     this.#workspaces.set(workspace, ofWorkspace);
     if (keyId !== null) this.#keys.set(keyId, ofKey);
     return null;
@@ -151,7 +154,7 @@ export class FairShare {
 
   giveBack(workspace: string, keyId: string | null, amount: number): void {
     this.#held -= amount;
-    subtract(this.#workspaces, workspace, amount);
+    if (subtract(this.#workspaces, workspace, amount) === 0) this.#holders -= 1;
     if (keyId !== null) subtract(this.#keys, keyId, amount);
   }
 }
@@ -159,17 +162,12 @@ export class FairShare {
 /** Names that are kept although they hold nothing: V8 makes a new table for a map that empties and fills with each request. */
 const KEPT_NAMES = 16;
 
-/** Who holds nothing is forgotten: names come from every key that ever was. */
-function subtract(held: Map<string, number>, name: string, amount: number): void {
+/** Who holds nothing is forgotten: names come from every key that ever was. @returns what the name still holds. */
+function subtract(held: Map<string, number>, name: string, amount: number): number {
   const left = (held.get(name) ?? 0) - amount;
   if (left > 0 || held.size <= KEPT_NAMES) held.set(name, left);
   else held.delete(name);
-}
-
-function countHolders(held: ReadonlyMap<string, number>): number {
-  let count = 0;
-  for (const amount of held.values()) if (amount > 0) count += 1;
-  return count;
+  return left;
 }
 
 /** Bounds of one server; all have defaults in `server/make-runtime.ts`. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
+import { RequestReading } from "../../../src/dialects/fields.ts";
+import { readConversation } from "../../../src/dialects/openai-responses/read-input.ts";
 import { reasoningItem } from "../../../src/dialects/openai-responses/items.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { NO_EDITS, parse, toCanon } from "./support.ts";
@@ -34,6 +36,12 @@ describe("reasoning of another protocol", () => {
       expect(said({ ...kept, content: content ?? null })).toMatchObject(reasoning(thought));
     },
   );
+
+  it("is joined of its texts only, whatever else stands among them", () => {
+    const item = { type: "reasoning", summary: ["x", { type: "summary_text", text: "real" }, null], content: [null] };
+    const turns = readConversation({ input: [user, item] }, new RequestReading(true));
+    expect(turns[1]).toMatchObject({ content: [{ kind: "reasoning", text: "\n\nreal\n\n", summary: true }] });
+  });
 
   it("of earlier versions, without text, is read as before, and so is unsealed reasoning", () => {
     expect(said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" })).toMatchObject(
