@@ -204,11 +204,11 @@ describe("requests with any preferences", () => {
           if (deciders.kindsOf(plain).length === 0) sums.onlyPreferred += 1;
         }
       }),
-      { numRuns: fewOrMany(100, 300) },
+      { numRuns: fewOrMany(200, 400) },
     );
-    // Otherwise the property is about nothing. About a third of what 100 and 300 runs give: seeds differ widely.
-    expect(sums.changed).toBeGreaterThan(fewOrMany(50, 150));
-    expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(0, 8));
+    // Otherwise the property is about nothing. Far below what the runs give (of 100 runs 2 to 9 changes are of preferences only): seeds differ widely.
+    expect(sums.changed).toBeGreaterThan(fewOrMany(100, 200));
+    expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(0, 3));
     expect(sums.ordered).toBeGreaterThan(fewOrMany(2, 8));
   }, 240_000);
 });
