@@ -78,8 +78,10 @@ const decided = (...requestIds: string[]) =>
     [],
   );
 
+const bytesOf = (message: unknown): Buffer => Buffer.concat(encodeMessage(message));
+
 const appended = (id: number, ...requestIds: string[]): Buffer =>
-  encodeMessage({ id, request: { operation: "evidence.append", batch: decided(...requestIds) } } satisfies ToWorker);
+  bytesOf({ id, request: { operation: "evidence.append", batch: decided(...requestIds) } } satisfies ToWorker);
 
 async function outcomes(store: Store): Promise<Readonly<Record<string, string | null>>> {
   const rows = await store.evidence.read({ after: 0, limit: 1_000 });
@@ -113,6 +115,21 @@ describe("a thread that is lent", () => {
     await expect.poll(() => heard).toContain("k");
     expect(await outcomes(own)).toEqual({ a: "completed", b: null });
     await readVerifiedLog(own.evidence);
+  });
+
+  it("gives the memory of a batch back once it is sent", async () => {
+    const { lent, own } = await lending();
+    const thread = new BorrowedThread(doorOf(lent));
+    onTestFinished(() => thread.terminate());
+    const messages: string[] = [];
+    thread.on("message", ({ type }) => messages.push(type));
+    await expect.poll(() => messages).toEqual(["opened"]);
+    const batch = decided("a");
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
+    thread.postMessage({ id: 1, request: { operation: "evidence.append", batch } }, [batch.bytes.buffer]);
+    await expect.poll(() => messages).toContain("reply");
+    expect(batch.bytes.buffer.detached).toBe(true);
+    expect(await outcomes(own)).toEqual({ a: null });
   });
 
   it("goes on for others when a worker closes its store", async () => {
@@ -174,15 +191,25 @@ describe("bytes that are no request", () => {
     return bytes;
   };
 
+  /** The first byte of the batch counts as one of the clone. */
+  const shifted = (bytes: Buffer): Buffer => {
+    const lengths = Buffer.from(bytes);
+    lengths.writeUInt32LE(bytes.readUInt32LE(4) + 1, 4);
+    lengths.writeUInt32LE(bytes.readUInt32LE(8) - 1, 8);
+    return lengths;
+  };
+
   it.each([
     ["a message that ends too early", whole.subarray(0, whole.length - 1), "it ended within a message"],
-    ["the head of a message alone", whole.subarray(0, 8), "it ended within a message"],
+    ["the head of a message alone", whole.subarray(0, 12), "it ended within a message"],
     ["a message with a changed byte", changed(whole.length - 1, 1), "the checksum of a message is wrong"],
-    ["an impossible length", changed(3, 0xff), "the length of a message is impossible"],
-    ["a message of another kind", encodeMessage({ hello: 1 }), "a message is of another kind"],
+    ["an impossible length", changed(7, 0xff), "the length of a message is impossible"],
+    ["an impossible length of a batch", changed(11, 0xff), "the length of a message is impossible"],
+    ["lengths of which each is too small or too large", shifted(whole), "the checksum of a message is wrong"],
+    ["a message of another kind", bytesOf({ hello: 1 }), "a message is of another kind"],
     [
       "a batch that is none",
-      encodeMessage({ id: 1, request: { operation: "evidence.append" } }),
+      bytesOf({ id: 1, request: { operation: "evidence.append" } }),
       "a message could not be handled",
     ],
   ])("end the one connection: %s", async (_name, bytes, reason) => {
@@ -251,8 +278,12 @@ describe("messages over a socket", () => {
 
   it("arrive whole and in order however their bytes are cut", () => {
     const secret = Buffer.alloc(32, 7);
-    const messages = [{ type: "opened" }, { bytes: new Uint8Array([1, 2, 3]), none: undefined }, {}];
-    const bytes = Buffer.concat([secret, ...messages.map((message) => encodeMessage(message))]);
+    const messages = [
+      { type: "opened" },
+      { bytes: [new Uint8Array([1, 2, 3]), new Uint8Array(0), new Uint8Array([4])], none: undefined },
+      {},
+    ];
+    const bytes = Buffer.concat([secret, ...messages.map(bytesOf)]);
     for (let size = 1; size <= bytes.length; size += 1) {
       const reader = new MessageReader(secret, isMessage);
       const read: unknown[] = [];

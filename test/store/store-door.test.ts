@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { encodeBatch, FrameCursor } from "../../src/store/batch/frames.ts";
 import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/protocol.ts";
 import { newDoor, removeDoor } from "../../src/store/sqlite/shared/door.ts";
-import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
+import { encodeMessage, writeMessage } from "../../src/store/sqlite/shared/frames.ts";
 import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";
 
@@ -36,7 +36,7 @@ it("ends the open requests of a worker that is gone once the store can write aga
     await new Promise((resolve) => socket.once("data", resolve));
     const batch = encodeBatch([1, requestId, "acme", JSON.stringify(decisionRecord(requestId))], []);
     const before = requested.length;
-    socket.write(encodeMessage({ id: 1, request: { operation: "evidence.append", batch } } satisfies ToWorker));
+    writeMessage(socket, encodeMessage({ id: 1, request: { operation: "evidence.append", batch } } satisfies ToWorker));
     await expect.poll(() => requested.length).toBe(before + 1);
     socket.destroy();
   };

@@ -4,7 +4,7 @@ import { unknownOutcome } from "../../stored-evidence.ts";
 import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../protocol.ts";
 import type { Door } from "./door.ts";
-import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
+import { DamagedLinkError, encodeMessage, MessageReader, writeMessage } from "./frames.ts";
 
 /** How long a connection may take to say the secret, milliseconds. */
 const PATIENCE = 5_000;
@@ -66,7 +66,7 @@ export class StoreDoor {
     if (message.type === "fault") this.#fault = message.fault === null ? null : message;
     if (this.#workers.size === 0) return;
     const bytes = encodeMessage(message);
-    for (const socket of this.#workers) socket.write(bytes);
+    for (const socket of this.#workers) writeMessage(socket, bytes);
   }
 
   /** Ends all connections. */
@@ -133,8 +133,8 @@ export class StoreDoor {
   #welcome(socket: Socket): void {
     this.#workers.add(socket);
     socket.write(this.#door.threadSecret);
-    socket.write(encodeMessage({ type: "opened" } satisfies FromWorker));
-    if (this.#fault !== null) socket.write(encodeMessage(this.#fault));
+    writeMessage(socket, encodeMessage({ type: "opened" } satisfies FromWorker));
+    if (this.#fault !== null) writeMessage(socket, encodeMessage(this.#fault));
   }
 
   #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
@@ -149,7 +149,7 @@ export class StoreDoor {
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply = request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
     if (reply.kind === "appended") for (const requestId of ended) open.delete(requestId);
-    socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
+    writeMessage(socket, encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
     this.#thread.settle();
   }
 
