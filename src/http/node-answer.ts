@@ -2,8 +2,11 @@ import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { ServerResponse } from "node:http";
 import type { ClientAnswer, RelayOutcome } from "../dispatch/attempt.ts";
 
-/** Bytes that gather in one tick before they are written. */
+/** Bytes that gather in one turn of the event loop before they are written. */
 const MOST_PENDING = 64 * 1024;
+
+/** Answers that wait for the end of the turn at most. */
+const MOST_WAITING = 16;
 
 /** Answers up to this size are written as a string; larger ones are not copied. Bytes. */
 const SHORT = 16 * 1024;
@@ -19,7 +22,9 @@ export class NodeAnswer implements ClientAnswer {
   #sent = 0;
   /** The answer has no length: its bytes go in chunks (RFC 9112 §7.1), which are framed here. */
   #isChunked = false;
-  /** Bytes of this tick that go to the socket in one write when it ends. */
+  /** The head has been handed over with the first bytes. */
+  #isBegun = false;
+  /** Bytes of this turn that go to the socket in one write when it ends. */
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
 
@@ -57,10 +62,9 @@ export class NodeAnswer implements ClientAnswer {
   write(bytes: Uint8Array): boolean {
     if (this.closed || bytes.length === 0) return true;
     this.#sent += bytes.length;
-    if (this.#pendingBytes === 0) process.nextTick(NodeAnswer.#flushOf, this);
-    this.#pending.push(bytes);
-    this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes >= MOST_PENDING) this.#flush();
+    this.#hold(bytes);
+    if (this.#pendingBytes >= MOST_PENDING) this.flush();
+    else if (this.#pendingBytes === bytes.length) flushSoon(this);
     if (!this.#response.writableNeedDrain) return true;
     if (!this.#awaitsDrain) this.#awaitDrain();
     return false;
@@ -71,9 +75,14 @@ export class NodeAnswer implements ClientAnswer {
     const response = this.#response;
     this.#sent += bytes.length;
     // As a string a short answer goes to the socket in one piece with its head; as bytes it would be a second one.
-    if (this.#isChunked || this.#pendingBytes > 0) response.end(this.#frame(bytes, true));
-    else if (bytes.length <= SHORT) response.end(asBuffer(bytes).toString("latin1"), "latin1");
-    else response.end(bytes);
+    if (this.#isChunked || this.#pendingBytes > 0) {
+      this.#hold(bytes);
+      response.end(this.#frame(true));
+    } else if (bytes.length <= SHORT) {
+      response.end(asBuffer(bytes).toString("latin1"), "latin1");
+    } else {
+      response.end(bytes);
+    }
     boundWriting(response, this.#writeTime);
   }
 
@@ -100,32 +109,34 @@ export class NodeAnswer implements ClientAnswer {
     });
   }
 
-  /** One function for all answers: a closure for each tick would be garbage for each chunk. */
-  static #flushOf(this: void, answer: NodeAnswer): void {
-    answer.#flush();
+  #hold(bytes: Uint8Array): void {
+    // A list that grows from nothing has room for seventeen.
+    if (this.#pendingBytes === 0) this.#pending = [bytes];
+    else this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
   }
 
-  #flush(): void {
-    if (this.#pendingBytes > 0 && !this.closed) this.#response.write(this.#frame(EMPTY, false));
+  /** Hands over what has gathered. */
+  flush(): void {
+    if (this.#pendingBytes === 0 || this.closed) return;
+    const frame = this.#frame(false);
+    const { socket } = this.#response;
+    // The response would hold the connection back for the rest of its tick. It counts what a client leaves unread, so it has the bytes where some are.
+    if (this.#isBegun && socket?.writable === true && socket.writableLength === 0) {
+      socket.write(frame);
+    } else {
+      this.#isBegun = true;
+      this.#response.write(frame);
+    }
   }
 
-  /** The pending bytes and these, as one chunk where the answer goes in chunks. */
-  #frame(bytes: Uint8Array, isLast: boolean): Uint8Array {
+  /** The pending bytes, as one chunk where the answer goes in chunks. */
+  #frame(isLast: boolean): Uint8Array {
     const parts = this.#pending;
-    const size = this.#pendingBytes + bytes.length;
+    const size = this.#pendingBytes;
     this.#pending = [];
     this.#pendingBytes = 0;
-    parts.push(bytes);
-    const head = this.#isChunked && size > 0 ? `${size.toString(16)}\r\n` : "";
-    const tail = this.#isChunked ? `${size > 0 ? "\r\n" : ""}${isLast ? "0\r\n\r\n" : ""}` : "";
-    const frame = Buffer.allocUnsafe(head.length + size + tail.length);
-    let at = frame.write(head, "latin1");
-    for (const part of parts) {
-      frame.set(part, at);
-      at += part.length;
-    }
-    frame.write(tail, at, "latin1");
-    return frame;
+    return this.#isChunked ? chunkOf(parts, size, isLast) : Buffer.concat(parts, size);
   }
 
   /** The kernel has the whole answer: its bytes are not read again. */
@@ -160,6 +171,49 @@ export class NodeAnswer implements ClientAnswer {
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }
+}
+
+/** Answers with bytes that wait for the end of the turn. */
+let waiting: NodeAnswer[] = [];
+
+/**
+ * Writes once the sockets that have something to read have been read. The clients of many streams then get their bytes one after the other, and a client
+ * that is awake for the first write need not be woken for each of the others: that is half of what a write costs. So that none waits for
+ * all others, only a few gather.
+ */
+function flushSoon(answer: NodeAnswer): void {
+  if (waiting.push(answer) === 1) setImmediate(flushWaiting);
+  else if (waiting.length >= MOST_WAITING) flushWaiting();
+}
+
+function flushWaiting(): void {
+  const answers = waiting;
+  waiting = [];
+  for (const answer of answers) answer.flush();
+}
+
+const LAST_CHUNK = "0\r\n\r\n";
+const HEXADECIMAL = "0123456789abcdef";
+const CR = 13;
+const LF = 10;
+
+/** Bytes as one chunk (RFC 9112 §7.1). Its few bytes of framing are put in one by one: a call of the engine for each costs more than the copy. */
+function chunkOf(parts: readonly Uint8Array[], size: number, isLast: boolean): Uint8Array {
+  if (size === 0) return Buffer.from(isLast ? LAST_CHUNK : "", "latin1");
+  const digits = (35 - Math.clz32(size)) >>> 2;
+  const chunk = Buffer.allocUnsafe(digits + size + 4 + (isLast ? LAST_CHUNK.length : 0));
+  for (let at = digits - 1, rest = size; at >= 0; at -= 1, rest >>>= 4) chunk[at] = HEXADECIMAL.charCodeAt(rest & 15);
+  chunk[digits] = CR;
+  chunk[digits + 1] = LF;
+  let at = digits + 2;
+  for (const part of parts) {
+    chunk.set(part, at);
+    at += part.length;
+  }
+  chunk[at] = CR;
+  chunk[at + 1] = LF;
+  if (isLast) chunk.write(LAST_CHUNK, at + 2, "latin1");
+  return chunk;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

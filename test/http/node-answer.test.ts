@@ -39,7 +39,7 @@ async function startAnswering(answer: (client: NodeAnswer, response: ServerRespo
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, "latin1");
 
 describe("an answer over a node response", () => {
-  test("joins the bytes of one tick into one chunk, the end included", async () => {
+  test("joins the bytes of one turn into one chunk, the end included", async () => {
     const { raw } = await startAnswering((client) => {
       client.start(200, TYPE);
       client.write(bytesOf("one "));
@@ -49,7 +49,7 @@ describe("an answer over a node response", () => {
     expect(await raw("1.1", (text) => text.endsWith("0\r\n\r\n"))).toBe("d\r\none two three\r\n0\r\n\r\n");
   });
 
-  test("sends what was written when the tick ends, before the answer does", async () => {
+  test("sends what was written when the turn ends, before the answer does", async () => {
     const { raw } = await startAnswering((client) => {
       client.start(200, TYPE);
       client.write(bytesOf("one "));
@@ -106,6 +106,57 @@ describe("an answer over a node response", () => {
       ),
       { numRuns: 30 },
     );
+  });
+
+  test("the answers of one turn are written together, sixteen at a time", async () => {
+    const clients: (readonly [NodeAnswer, ServerResponse])[] = [];
+    const allCame = Promise.withResolvers<void>();
+    const { url } = await startAnswering((client, response) => {
+      if (clients.push([client, response]) === 17) allCame.resolve();
+    });
+    const answers = Array.from({ length: 17 }, async () => (await fetch(url)).text());
+    await allCame.promise;
+    const written = (): number => clients.filter(([, { socket }]) => (socket?.bytesWritten ?? 0) > 0).length;
+    for (const [index, [client]] of clients.entries()) {
+      client.start(200, TYPE);
+      client.write(bytesOf(`text ${index}`));
+      expect(written()).toBe(index < 15 ? 0 : 16);
+    }
+    await new Promise(setImmediate);
+    expect(written()).toBe(17);
+    for (const [client] of clients) client.end();
+    expect((await Promise.all(answers)).toSorted()).toEqual(clients.map((_, index) => `text ${index}`).toSorted());
+  });
+
+  test("an answer to a request that came before its turn waits for the answers before it", async () => {
+    const clients: NodeAnswer[] = [];
+    const { port } = await startAnswering(async (client) => {
+      clients.push(client);
+      client.start(200, TYPE);
+      const [first, second] = clients;
+      if (second === undefined) return;
+      for (const text of ["second, ", "in its turn"]) {
+        second.write(bytesOf(text));
+        await new Promise(setImmediate);
+      }
+      second.end();
+      first?.write(bytesOf("first"));
+      await new Promise(setImmediate);
+      first?.end();
+    });
+    const request = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    const socket = connect(port, "127.0.0.1", () => socket.write(request.repeat(2)));
+    onTestFinished(() => void socket.destroy());
+    let text = "";
+    for await (const piece of socket) {
+      text += String(piece);
+      if (text.split("0\r\n\r\n").length === 3) break;
+    }
+    const bodies = text.split("\r\n\r\n").filter((part) => !part.startsWith("HTTP") && part !== "");
+    expect(bodies).toEqual([
+      expect.stringMatching(/^5\r\nfirst\r\n0$/),
+      expect.stringMatching(/^(8\r\nsecond, \r\nb\r\nin its turn|13\r\nsecond, in its turn)\r\n0$/),
+    ]);
   });
 
   test("requires a wait while the client does not read, and says when it has read", async () => {
