@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import { encodeBatch } from "../../src/store/batch/frames.ts";
-import type { OpenDecision } from "../../src/store/sqlite/batch/open-decision.ts";
+import { OpenDecisions } from "../../src/store/sqlite/batch/open-decision.ts";
 import { sealBatch } from "../../src/store/sqlite/batch/seal.ts";
 import { BatchTable } from "../../src/store/sqlite/tables/batch-table.ts";
 
@@ -23,7 +23,7 @@ export function fillLog(path: string, count: number, make: (index: number) => Re
   const database = new DatabaseSync(path);
   const table = new BatchTable(database);
   const process = Number(database.prepare("SELECT max(id) AS id FROM processes").get()?.["id"]);
-  const running = new Map<string, OpenDecision>();
+  let open = new OpenDecisions();
   let ended: readonly OutcomeRecord[] = [];
   let { head, highWater } = table.newest();
   for (let made = 0, batches = 0; made < count || ended.length > 0; batches += 1) {
@@ -39,10 +39,9 @@ export function fillLog(path: string, count: number, make: (index: number) => Re
       ]),
       ended.flatMap((outcome) => [outcome.at, outcome.requestId, JSON.stringify(outcome)]),
     );
-    const known = { head, highWater, knows: () => false, open: (id: string) => running.get(id) };
+    const known = { head, highWater, knows: () => false, open };
     const sealed = sealBatch(bytes, process, known);
-    running.clear();
-    for (const { decision, ends } of sealed.steps) if (!ends) running.set(decision.requestId, decision);
+    open = new OpenDecisions(sealed.steps.filter(({ ends }) => !ends).map(({ decision }) => decision));
     if (sealed.decided.highest > highWater) highWater = sealed.decided.highest;
     table.insert(sealed, highWater);
     ({ head } = sealed);

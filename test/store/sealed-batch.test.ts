@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 
 import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
 import { encodeBatch, FrameCursor } from "../../src/store/batch/frames.ts";
+import { OpenDecision, OpenDecisions } from "../../src/store/sqlite/batch/open-decision.ts";
 import { sealBatch, type KnownLog } from "../../src/store/sqlite/batch/seal.ts";
 
-const EMPTY: KnownLog = { head: GENESIS, highWater: "", knows: () => false, open: () => undefined };
+const EMPTY: KnownLog = { head: GENESIS, highWater: "", knows: () => false, open: new OpenDecisions() };
 
 function framesOf(bytes: Uint8Array<ArrayBuffer>) {
   const cursor = new FrameCursor(bytes);
@@ -43,12 +44,12 @@ describe("a sealed batch", () => {
   it("omits what is there already, wherever it is, and chains the rest without a gap", () => {
     const decisions = ["a", "b", "a", "old", "c"].flatMap((id, at) => [at, id, "w", `{"${id}":${at}}`]);
     const outcomes = ["b", "nobody", "b", "running", "c"].flatMap((id, at) => [at, id, `{"end":"${id}${at}"}`]);
-    const running = { requestId: "running", position: 3, process: 1, workspace: "other", facts: null };
+    const running = new OpenDecision("running", 3, 1, "other");
     const known: KnownLog = {
       head: { position: 7, hash: "1".repeat(64) },
       highWater: "running",
       knows: (id) => id === "old",
-      open: (id) => (id === "running" ? running : undefined),
+      open: new OpenDecisions([running]),
     };
     const sealed = sealBatch(encodeBatch(decisions, outcomes), 9, known);
     expect([sealed.duplicates, sealed.lost]).toEqual([[2, 3], 2]);

@@ -1,7 +1,7 @@
 import { hashedRecord, type ChainLink } from "../../../evidence/chain.ts";
 import { FrameCursor, workspaceNumberOf, type RecordBatch } from "../../batch/frames.ts";
 import { NO_IDS, widened, type IdRange } from "../../batch/stored-batch.ts";
-import type { OpenDecision } from "./open-decision.ts";
+import { OpenDecision, OpenDecisions } from "./open-decision.ts";
 
 /** One record of a batch, as far as the state of the log follows from it. */
 export interface LogStep {
@@ -38,8 +38,8 @@ export interface KnownLog {
   readonly highWater: string;
   /** Whether there is a decision with this request id, which is not larger than {@link highWater}. */
   knows(requestId: string): boolean;
-  /** The running request with this id. */
-  open(requestId: string): OpenDecision | undefined;
+  /** The running requests. */
+  readonly open: OpenDecisions;
 }
 
 /**
@@ -51,22 +51,26 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
   const workspaces = [...batch.workspaces];
   const steps: LogStep[] = [];
   const duplicates: number[] = [];
-  const opened = new Map<string, OpenDecision>();
-  const closed = new Set<OpenDecision>();
+  /** Those of this batch; filled when one is looked for. */
+  let opened: OpenDecisions | null = null;
   let { position, hash } = known.head;
   let [decisions, lost, length] = [0, 0, 0];
   let [decided, ended] = [NO_IDS, NO_IDS];
   while (cursor.next()) {
     const { requestId, kind } = cursor;
     const ends = kind === "outcome";
-    let decision = isWithin(requestId, decided) ? opened.get(requestId) : undefined;
+    let decision: OpenDecision | undefined;
+    if (isWithin(requestId, decided)) {
+      opened ??= openedIn(steps);
+      decision = opened.get(requestId);
+    }
     if (ends) {
-      decision ??= known.open(requestId);
-      if (decision === undefined || closed.has(decision)) {
+      decision ??= known.open.get(requestId);
+      if (decision === undefined || decision.endsIn === steps) {
         lost += 1;
         continue;
       }
-      closed.add(decision);
+      decision.endsIn = steps;
       ended = widened(ended, requestId);
     } else {
       decisions += 1;
@@ -75,8 +79,8 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
         continue;
       }
       const workspace = workspaces[cursor.workspaceNumber - 1] ?? null;
-      decision = { requestId, position: position + 1, process, workspace, facts: null };
-      opened.set(requestId, decision);
+      decision = new OpenDecision(requestId, position + 1, process, workspace);
+      opened?.add(decision);
       decided = widened(decided, requestId);
     }
     if (cursor.start > length) cursor.moveTo(length);
@@ -89,6 +93,10 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
   }
   const bytes = cursor.bytes.subarray(0, length);
   return { bytes, workspaces, process, steps, head: { position, hash }, decided, ended, duplicates, lost };
+}
+
+function openedIn(steps: readonly LogStep[]): OpenDecisions {
+  return new OpenDecisions(steps.filter(({ ends }) => !ends).map(({ decision }) => decision));
 }
 
 function isWithin(requestId: string, { lowest, highest }: IdRange): boolean {

@@ -84,7 +84,7 @@ export class EvidenceTable {
   find(requestId: string, now: number): BatchPage {
     return this.#transaction.read(() => {
       this.#state.catchUp();
-      const isOpen = this.#state.open(requestId) !== undefined;
+      const isOpen = this.#state.open.get(requestId) !== undefined;
       return { batches: this.#batches.find(requestId, isOpen, now), oldestOpen: this.#state.oldestOpen };
     });
   }
@@ -98,7 +98,7 @@ export class EvidenceTable {
   openDecisions(): readonly number[] {
     return this.#transaction.read(() => {
       this.#state.catchUp();
-      return Array.from(this.#state.openDecisions, ({ position }) => position);
+      return Array.from(this.#state.open.values(), ({ position }) => position);
     });
   }
 
@@ -144,7 +144,7 @@ export class EvidenceTable {
     const diedAt = new Map<number, number | null>();
     const outcomes = new Map<number, OutcomeFields>();
     let left = limit;
-    for (const { requestId, process } of this.#state.openDecisions) {
+    for (const { requestId, process } of this.#state.open.values()) {
       if (left === 0) break;
       if (!diedAt.has(process)) diedAt.set(process, this.#processes.diedAt(process, now));
       const at = diedAt.get(process) ?? null;

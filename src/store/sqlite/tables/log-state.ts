@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import { FrameCursor } from "../../batch/frames.ts";
-import type { OpenDecision } from "../batch/open-decision.ts";
+import { OpenDecision, OpenDecisions } from "../batch/open-decision.ts";
 import type { KnownLog, LogStep, SealedBatch } from "../batch/seal.ts";
 import { RecentIds } from "../../batch/recent-ids.ts";
 import type { StoredBatch } from "../../batch/stored-batch.ts";
@@ -32,10 +32,7 @@ export class LogState implements KnownLog {
   readonly #stored: StatementSync;
   readonly #insertOpen: StatementSync;
   readonly #deleteOpen: StatementSync;
-  /** In the order of positions. */
-  #open = new Map<string, OpenDecision>();
-  /** Those of them that the newest checkpoint does not have. */
-  #fresh = new Set<OpenDecision>();
+  #open = new OpenDecisions();
   /** Positions that the newest checkpoint has as open, and that have ended. */
   #ended: number[] = [];
   readonly #recent = new RecentIds();
@@ -72,16 +69,11 @@ export class LogState implements KnownLog {
   }
 
   knows(requestId: string): boolean {
-    return this.#recent.has(requestId) || this.#open.has(requestId);
+    return this.#recent.has(requestId) || this.#open.get(requestId) !== undefined;
   }
 
-  open(requestId: string): OpenDecision | undefined {
-    return this.#open.get(requestId);
-  }
-
-  /** In the order of their positions. */
-  get openDecisions(): Iterable<OpenDecision> {
-    return this.#open.values();
+  get open(): OpenDecisions {
+    return this.#open;
   }
 
   get oldestOpen(): number | null {
@@ -127,15 +119,15 @@ export class LogState implements KnownLog {
   /** Writes a checkpoint; {@link checkpointed} follows once it is on disk. */
   writeCheckpoint(): void {
     for (const position of this.#ended) this.#deleteOpen.run(position);
-    for (const { position, process, requestId, workspace } of this.#fresh) {
-      this.#insertOpen.run(position, process, requestId, workspace);
+    for (const { position, process, requestId, workspace, isKept } of this.#open.values()) {
+      if (!isKept) this.#insertOpen.run(position, process, requestId, workspace);
     }
     this.#move.run(this.#head.position);
   }
 
   checkpointed(): void {
     this.#base = this.#head.position;
-    this.#fresh = new Set();
+    for (const decision of this.#open.values()) decision.isKept = true;
     this.#ended = [];
   }
 
@@ -147,20 +139,15 @@ export class LogState implements KnownLog {
   /** Begins at the newest checkpoint. */
   #load(): void {
     this.#counter.reset();
-    this.#open = new Map();
-    this.#fresh = new Set();
+    this.#open = new OpenDecisions();
     this.#ended = [];
     const base = readNumber(this.#checkpoint.get() ?? {}, "position");
     for (const row of this.#stored.iterate()) {
       const requestId = readText(row, "request_id");
       const [position, process] = [readNumber(row, "position"), readNumber(row, "process")];
-      this.#open.set(requestId, {
-        requestId,
-        position,
-        process,
-        workspace: readTextOrNull(row, "workspace"),
-        facts: null,
-      });
+      const decision = new OpenDecision(requestId, position, process, readTextOrNull(row, "workspace"));
+      decision.isKept = true;
+      this.#open.add(decision);
     }
     for (const batch of this.#batches.after(base)) this.#absorb(batch);
     const { head, highWater } = this.#batches.newest();
@@ -172,17 +159,17 @@ export class LogState implements KnownLog {
   #absorb({ first, last, hash, process, workspaces, records }: StoredBatch): void {
     const cursor = new FrameCursor(records);
     const steps: LogStep[] = [];
-    const opened = new Map<string, OpenDecision>();
+    const opened = new OpenDecisions();
     for (let position = first; cursor.next(); position += 1) {
       const { requestId } = cursor;
       const ends = cursor.kind === "outcome";
       const workspace = workspaces[cursor.workspaceNumber - 1] ?? null;
       const decision = ends
         ? (opened.get(requestId) ?? this.#open.get(requestId))
-        : { requestId, position, process, workspace, facts: null };
+        : new OpenDecision(requestId, position, process, workspace);
       // In a log that somebody changed; verifying finds it.
       if (decision === undefined) continue;
-      if (!ends) opened.set(requestId, decision);
+      if (!ends) opened.add(decision);
       steps.push({ decision, ends, from: cursor.recordStart, to: cursor.end });
     }
     this.#step(steps);
@@ -192,14 +179,12 @@ export class LogState implements KnownLog {
 
   #step(steps: readonly LogStep[]): void {
     for (const { decision, ends } of steps) {
-      const { requestId } = decision;
       if (!ends) {
-        this.#open.set(requestId, decision);
-        this.#fresh.add(decision);
-        this.#recent.add(requestId);
+        this.#open.add(decision);
+        this.#recent.add(decision.requestId);
       } else {
-        this.#open.delete(requestId);
-        if (!this.#fresh.delete(decision)) this.#ended.push(decision.position);
+        this.#open.delete(decision);
+        if (decision.isKept) this.#ended.push(decision.position);
       }
     }
   }
