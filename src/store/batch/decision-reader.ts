@@ -8,17 +8,52 @@ export interface CountedDecision {
   readonly facts: DecisionFacts;
 }
 
+interface Known {
+  /** The text behind the time. */
+  readonly bytes: Buffer;
+  readonly counted: CountedDecision;
+}
+
 /** Texts that are remembered: requests of one key and route mostly differ in their id and time only. */
 const REMEMBERED = 256;
 
 /** How every record begins that this version writes. */
-const BEFORE_ID = '{"requestId":"';
-const BEFORE_TIME = '","at":';
+const BEFORE_ID = Buffer.from('{"requestId":"');
+const BEFORE_TIME = Buffer.from('","at":');
 const COMMA = 0x2c;
+
+/** Where a record's text goes on behind its time. */
+interface AfterTime {
+  /** The time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly from: number;
+}
+
+/** Reads the beginning of the text in `bytes` from `from` to `to`; `null` for one that does not begin with id and time. */
+export function afterTime(bytes: Buffer, from: number, to: number, requestId: string): AfterTime | null {
+  // Ids of other than ASCII characters are longer, and what follows is then not found.
+  const idEnd = from + BEFORE_ID.length + requestId.length;
+  const timeStart = idEnd + BEFORE_TIME.length;
+  if (!isAt(bytes, from, BEFORE_ID) || !isAt(bytes, idEnd, BEFORE_TIME)) return null;
+  let [at, rest] = [0, timeStart];
+  for (; rest < to; rest++) {
+    const digit = (bytes[rest] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    at = at * 10 + digit;
+  }
+  return rest === timeStart || bytes[rest] !== COMMA ? null : { at, from: rest };
+}
+
+function isAt(bytes: Buffer, from: number, wanted: Buffer): boolean {
+  for (let index = 0; index < wanted.length; index++) if (bytes[from + index] !== wanted[index]) return false;
+  return true;
+}
 
 /** Reads decisions for counting. One that is like another but for its id and time is not parsed again. */
 export class DecisionReader {
-  readonly #known = new Map<string, CountedDecision>();
+  readonly #known = new Map<string, Known>();
+  /** Nearly always the next decision is like this one, and comparing bytes is faster than making a text of them. */
+  #newest: Known | null = null;
 
   /**
    * The decision in `bytes` from `from` to `to`; `null` for one that this version does not know.
@@ -27,21 +62,21 @@ export class DecisionReader {
    * @param written by this process, so that its members need no check
    */
   read(bytes: Buffer, from: number, to: number, requestId: string, written: boolean): CountedDecision | null {
-    const idEnd = from + BEFORE_ID.length + Buffer.byteLength(requestId);
-    const timeStart = idEnd + BEFORE_TIME.length;
-    const rest = bytes.indexOf(COMMA, timeStart);
-    const isUsual =
-      bytes.toString("latin1", from, from + BEFORE_ID.length) === BEFORE_ID &&
-      bytes.toString("latin1", idEnd, timeStart) === BEFORE_TIME;
-    if (!isUsual || rest === -1 || rest >= to) return parse(bytes, from, to, written);
-    const at = Number(bytes.toString("latin1", timeStart, rest));
-    const text = bytes.toString("utf8", rest, to);
+    const rest = afterTime(bytes, from, to, requestId);
+    if (rest === null) return parse(bytes, from, to, written);
+    const hour = Math.floor(rest.at / HOUR);
+    const newest = this.#newest;
+    if (newest?.counted.facts.hour === hour && bytes.compare(newest.bytes, 0, undefined, rest.from, to) === 0) {
+      return newest.counted;
+    }
+    const text = bytes.toString("utf8", rest.from, to);
     const known = this.#known.get(text);
-    if (known !== undefined && known.facts.hour === Math.floor(at / HOUR)) return known;
+    if (known?.counted.facts.hour === hour) return (this.#newest = known).counted;
     const counted = parse(bytes, from, to, written);
     if (counted === null) return null;
     if (this.#known.size >= REMEMBERED) this.#known.clear();
-    this.#known.set(text, counted);
+    this.#newest = { bytes: Buffer.from(text), counted };
+    this.#known.set(text, this.#newest);
     return counted;
   }
 }

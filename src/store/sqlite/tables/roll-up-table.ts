@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { OutcomeRecord } from "../../../evidence/record.ts";
 import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
+import { AlikeOutcomes } from "../../batch/alike-outcomes.ts";
 import { DecisionReader, writtenOutcomes, type CountedDecision } from "../../batch/decision-reader.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import type { OpenDecision } from "../batch/open-decision.ts";
@@ -13,6 +14,9 @@ import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
 import { readBytes, readText } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { BatchCounter } from "./log-state.ts";
+
+/** Kinds of decisions that are kept apart before they are counted. */
+const MOST_ALIKE = 1_000;
 
 interface Uncounted {
   readonly bytes: Buffer;
@@ -34,6 +38,9 @@ export class RollUpTable implements BatchCounter {
   #uncounted: Uncounted[] = [];
   #increments = new Increments();
   readonly #decisions = new DecisionReader();
+  /** Decisions that are alike, and how many; with the outcomes that are alike they are added to the increments at the checkpoint. */
+  #alike = new Map<CountedDecision, number>();
+  readonly #alikeOutcomes = new AlikeOutcomes();
 
   constructor(database: DatabaseSync, batches: BatchTable) {
     this.#batches = batches;
@@ -61,6 +68,8 @@ export class RollUpTable implements BatchCounter {
   reset(): void {
     this.#uncounted = [];
     this.#increments = new Increments();
+    this.#alike = new Map();
+    this.#alikeOutcomes.forget();
   }
 
   /** Counts what has been added. */
@@ -72,12 +81,13 @@ export class RollUpTable implements BatchCounter {
       const ended: OpenDecision[] = [];
       const texts: string[] = [];
       for (const { decision, ends, from, to } of steps) {
-        if (ends) {
+        const { requestId, facts } = decision;
+        if (!ends) this.#countDecision(decision, this.#decisions.read(bytes, from, to, requestId, written));
+        else if (!written || facts === null || !this.#alikeOutcomes.take(facts, requestId, bytes, from, to)) {
           ended.push(decision);
           texts.push(bytes.toString("utf8", from, to));
-        } else this.#countDecision(decision, this.#decisions.read(bytes, from, to, decision.requestId, written));
+        }
       }
-      // After the decisions, which stand before their outcomes.
       const outcomes = written ? writtenOutcomes(texts) : texts.map(readOutcome);
       for (const [index, decision] of ended.entries()) this.#countOutcome(decision, outcomes[index] ?? null);
     }
@@ -86,6 +96,8 @@ export class RollUpTable implements BatchCounter {
   /** Adds what has been counted to the cells. Call it in a write transaction, and {@link checkpointed} once that is on disk. */
   writeCells(): void {
     this.count();
+    this.#addDecisions();
+    this.#alikeOutcomes.moveTo(this.#increments);
     for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
       const stored = this.#get.get(workspace ?? "", facet, hour, labels);
       if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
@@ -116,8 +128,14 @@ export class RollUpTable implements BatchCounter {
   /** A record that this version does not know is not counted: evidence must not fail for its counts. */
   #countDecision(open: OpenDecision, counted: CountedDecision | null): void {
     if (counted === null) return;
-    rollUpDecision(this.#increments, counted.decision, counted.facts);
+    this.#alike.set(counted, (this.#alike.get(counted) ?? 0) + 1);
     open.facts = counted.facts;
+    if (this.#alike.size >= MOST_ALIKE) this.#addDecisions();
+  }
+
+  #addDecisions(): void {
+    for (const [{ decision, facts }, times] of this.#alike) rollUpDecision(this.#increments, decision, facts, times);
+    this.#alike = new Map();
   }
 
   #countOutcome(open: OpenDecision, outcome: OutcomeRecord | null): void {
