@@ -13,6 +13,8 @@ export interface Figures {
   readonly cpuMicroseconds: number | null;
   /** The same of the subject's process alone. */
   readonly firstCpuMicroseconds: number | null;
+  /** The same of the load generator and of what else {@link Plan.load} names. */
+  readonly loadCpuMicroseconds: number | null;
   readonly p50: number;
   readonly p99: number;
   readonly firstByteP50: number;
@@ -25,6 +27,10 @@ export interface Plan {
   readonly scale: number;
   /** Seconds of the open loop. */
   readonly openSeconds: number;
+  /** Requests that come before the measured ones; a fifth of those where absent. */
+  readonly warmUp?: number;
+  /** The upstream, where its CPU is measured too. */
+  readonly load?: number | undefined;
 }
 
 /** Milliseconds that one job may take. */
@@ -45,10 +51,13 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
     ending: testCase.kind === "stream" ? "data: [DONE]\n\n" : "}",
     loop,
   });
-  await run(generator, subject, job({ kind: "closed", requests: Math.ceil(requests / 5), concurrency: CONCURRENCY }));
+  const warmUp = plan.warmUp ?? Math.ceil(requests / 5);
+  await run(generator, subject, job({ kind: "closed", requests: warmUp, concurrency: CONCURRENCY }));
   const before = cpuOf(subject);
+  const loadBefore = cpuOfAll([generator.pid, plan.load]);
   const closed = await run(generator, subject, job({ kind: "closed", requests, concurrency: CONCURRENCY }));
   const after = cpuOf(subject);
+  const loadAfter = cpuOfAll([generator.pid, plan.load]);
   const requestsPerSecond = (requests * 1_000) / closed.duration;
   // Beyond what a subject can do, its queue would be measured.
   const rate = Math.min(testCase.rate, Math.max(1, Math.floor(requestsPerSecond / 2)));
@@ -58,6 +67,7 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
     rate,
     cpuMicroseconds: perRequest(before.family, after.family, requests),
     firstCpuMicroseconds: perRequest(before.first, after.first, requests),
+    loadCpuMicroseconds: perRequest(loadBefore, loadAfter, requests),
     p50: open.p50,
     p99: open.p99,
     firstByteP50: open.firstByteP50,
@@ -70,6 +80,17 @@ function cpuOf({ pid }: Subject): { readonly first: number | null; readonly fami
   return pid === null
     ? { first: null, family: null }
     : { first: cpuMicroseconds(pid), family: familyCpuMicroseconds(pid) };
+}
+
+function cpuOfAll(pids: readonly (number | undefined)[]): number | null {
+  let sum = 0;
+  for (const pid of pids) {
+    if (pid === undefined) continue;
+    const own = cpuMicroseconds(pid);
+    if (own === null) return null;
+    sum += own;
+  }
+  return sum;
 }
 
 function perRequest(before: number | null, after: number | null, requests: number): number | null {
@@ -116,6 +137,7 @@ export function medians(runs: readonly Figures[]): Figures {
     rate: of((figures) => figures.rate),
     cpuMicroseconds: maybe((figures) => figures.cpuMicroseconds),
     firstCpuMicroseconds: maybe((figures) => figures.firstCpuMicroseconds),
+    loadCpuMicroseconds: maybe((figures) => figures.loadCpuMicroseconds),
     p50: of((figures) => figures.p50),
     p99: of((figures) => figures.p99),
     firstByteP50: of((figures) => figures.firstByteP50),

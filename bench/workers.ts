@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { CASES } from "./cases.ts";
 import { Children } from "./children.ts";
@@ -7,13 +7,15 @@ import { measure, medians, type Figures } from "./measure.ts";
 import { startSignalbox } from "./subjects/signalbox.ts";
 
 /**
- * What a second worker brings: requests a second of `--workers 1` and `--workers 2`, taking turns, as a ratio. Nothing is pinned: load generator and
- * upstream want cores of their own, so on fewer than five the ratio says less than there is. CPU a request does not depend on the number of cores: of
- * all processes, which a second worker should not raise, and of the first process, which is what all workers share (its thread writes the evidence).
- * `npm run bench:workers`.
+ * What a second worker brings: requests a second of `--workers 1` and `--workers 2`, taking turns, as a ratio. Nothing is pinned, so load generator and
+ * upstream use the same cores: on few of them the last line says how much more there can be at all. CPU a request does not depend on the number of
+ * cores: of all processes, which a second worker should not raise, and of the first process, which is what all workers share (its thread writes the
+ * evidence). `npm run bench:workers`.
  */
 const RUNS = 3;
-const PLAN = { scale: 0.2, openSeconds: 1 };
+
+/** Of each worker, before anything is measured: until then V8 compiles. With a fifth of it two workers, of which each gets half, look slower than one. */
+const WARM_UP = 20_000;
 
 const children = new Children();
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
@@ -37,7 +39,9 @@ try {
   }
   for (let run = 0; run < RUNS; run += 1) {
     for (const subject of subjects) {
-      figures.get(subject.count)?.push(await measure(generator, subject, testCase, PLAN));
+      const warmUp = run === 0 ? { warmUp: WARM_UP * subject.count } : {};
+      const plan = { scale: 1, openSeconds: 1, load: upstream.process.pid, ...warmUp };
+      figures.get(subject.count)?.push(await measure(generator, subject, testCase, plan));
     }
   }
   process.stdout.write(`${testCase.name}\n`);
@@ -53,6 +57,11 @@ try {
   const cpu = (two?.cpuMicroseconds ?? Number.NaN) / (one?.cpuMicroseconds ?? Number.NaN);
   process.stdout.write(
     `two over one: ${rate.toFixed(2)} times the requests, ${cpu.toFixed(2)} times the CPU a request\n`,
+  );
+  const load = one?.loadCpuMicroseconds ?? Number.NaN;
+  const most = (availableParallelism() * 1_000_000) / (load + (one?.cpuMicroseconds ?? Number.NaN));
+  process.stdout.write(
+    `load generator and upstream: ${load.toFixed(0)} µs of CPU a request; ${availableParallelism()} cores can do ${(most / (one?.requestsPerSecond ?? Number.NaN)).toFixed(2)} times the requests of one worker\n`,
   );
 } finally {
   await children.stop();
