@@ -20,17 +20,17 @@ const VARYING = [
 const SUMMED = 5;
 /** A whole number or a decimal fraction; one with an exponent is left in the text. In a text within, the quote behind the name would be escaped. */
 const NUMBER = new RegExp(`"(${VARYING.join("|")})":[0-9.]+(?=[,}])`, "g");
-/** Stands for a number; no JSON text has this byte. */
-const GAP = 0;
+/** Stands for a number; no JSON text has this character. */
+const GAP = "\u0000";
 /** Digits of a number that is read exactly. */
 const MOST_DIGITS = 15;
 const [ZERO, POINT] = [0x30, 0x2e];
 
 /** Outcomes of the same text but for {@link VARYING} numbers. */
 class Alike {
-  /** The text from behind its time on, with gaps. */
-  readonly #text: Uint8Array;
-  /** Which member each gap is of, as an index of {@link VARYING}. */
+  /** The text from behind its time on, parted where the numbers are. */
+  readonly #parts: readonly DataView[];
+  /** Which member is behind each part but the last, as an index of {@link VARYING}. */
   readonly #members: readonly number[];
   readonly #outcome: OutcomeRecord;
   readonly #read = new Float64Array(VARYING.length);
@@ -42,15 +42,15 @@ class Alike {
     const members: number[] = [];
     const gaps = text.replaceAll(NUMBER, (_, name: string) => {
       members.push(VARYING.findIndex((varying) => varying === name));
-      return `"${name}":\u0000`;
+      return `"${name}":${GAP}`;
     });
-    this.#text = Buffer.from(gaps);
+    this.#parts = gaps.split(GAP).map((part) => new DataView(Uint8Array.from(Buffer.from(part)).buffer));
     this.#members = members;
     this.#outcome = outcome;
   }
 
   /** Counts the outcome whose text goes on in `bytes` from `from` to `to`; false for one that is not like these. */
-  take(bytes: Uint8Array, from: number, to: number): boolean {
+  take(bytes: DataView, from: number, to: number): boolean {
     if (!this.#matches(bytes, from, to)) return false;
     const read = this.#read;
     this.#times += 1;
@@ -87,31 +87,45 @@ class Alike {
     this.#latencies = noLatencies();
   }
 
-  #matches(bytes: Uint8Array, from: number, to: number): boolean {
-    const text = this.#text;
-    let [at, gap] = [from, 0];
-    for (let index = 0; index < text.length; index++) {
-      if (text[index] !== GAP) {
-        if (bytes[at] !== text[index]) return false;
-        at += 1;
-        continue;
-      }
-      const start = at;
-      let [digits, scale] = [0, 0];
-      for (; at < to; at++) {
-        const byte = bytes[at] ?? 0;
-        if (byte === POINT && scale === 0) scale = 1;
-        else if (byte >= ZERO && byte < ZERO + 10) {
-          digits = digits * 10 + byte - ZERO;
-          scale *= 10;
-        } else break;
-      }
-      if (at === start || at - start > MOST_DIGITS) return false;
-      this.#read[this.#members[gap] ?? 0] = digits / (scale || 1);
-      gap += 1;
+  #matches(bytes: DataView, from: number, to: number): boolean {
+    let at = from;
+    for (let index = 0; index < this.#parts.length; index++) {
+      const part = this.#parts[index];
+      if (part === undefined || at + part.byteLength > to || !isAt(bytes, at, part)) return false;
+      at += part.byteLength;
+      const member = this.#members[index];
+      if (member === undefined) break;
+      at = this.#readNumber(bytes, at, to, member);
+      if (at === 0) return false;
     }
     return at === to;
   }
+
+  /** Where the number ends; 0 for none that is read exactly. */
+  #readNumber(bytes: DataView, from: number, to: number, member: number): number {
+    let [at, digits, scale] = [from, 0, 0];
+    for (; at < to; at++) {
+      const byte = bytes.getUint8(at);
+      if (byte === POINT && scale === 0) scale = 1;
+      else if (byte >= ZERO && byte < ZERO + 10) {
+        digits = digits * 10 + byte - ZERO;
+        scale *= 10;
+      } else break;
+    }
+    this.#read[member] = digits / (scale || 1);
+    return at === from || at - from > MOST_DIGITS ? 0 : at;
+  }
+}
+
+/** Compares four bytes at a time, in a quarter of the time. */
+function isAt(bytes: DataView, from: number, part: DataView): boolean {
+  const length = part.byteLength;
+  let index = 0;
+  for (; index + 4 <= length; index += 4) {
+    if (bytes.getInt32(from + index) !== part.getInt32(index)) return false;
+  }
+  for (; index < length; index++) if (bytes.getUint8(from + index) !== part.getUint8(index)) return false;
+  return true;
 }
 
 function noLatencies(): Record<"total" | "router" | "first_byte", QuantileSketch> {
@@ -127,6 +141,8 @@ const REMEMBERED = 256;
 /** Counts outcomes without parsing them, where they are like others: most requests of one key and route are. */
 export class AlikeOutcomes {
   readonly #known = new Map<DecisionFacts, Alike[]>();
+  /** Of the newest batch. */
+  #view = new DataView<ArrayBufferLike>(new ArrayBuffer(0));
 
   /**
    * Counts an outcome that this process wrote; false for one that is to be counted by itself.
@@ -138,7 +154,9 @@ export class AlikeOutcomes {
     if (rest === null) return false;
     const kinds = this.#known.get(facts);
     if (kinds !== undefined) {
-      for (const kind of kinds) if (kind.take(bytes, rest.from, to)) return true;
+      if (this.#view.buffer !== bytes.buffer) this.#view = new DataView(bytes.buffer);
+      const start = bytes.byteOffset;
+      for (const kind of kinds) if (kind.take(this.#view, start + rest.from, start + to)) return true;
       if (kinds.length < MOST_KINDS) this.#learn(kinds, bytes, from, rest.from, to);
     } else if (this.#known.size < REMEMBERED) this.#known.set(facts, []);
     return false;

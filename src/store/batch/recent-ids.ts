@@ -24,16 +24,17 @@ export class RecentIds {
   #size = 0;
 
   has(requestId: string): boolean {
-    const [first, second] = numbersOf(requestId);
+    const [first, second] = [firstOf(idNumber(requestId)), secondOf(requestId)];
     return isIn(this.#recent, first, second) || isIn(this.#older, first, second);
   }
 
-  add(requestId: string): void {
+  /** @param number {@link idNumber} of the id */
+  add(requestId: string, number: number = idNumber(requestId)): void {
     if (this.#size >= REMEMBERED) {
       [this.#recent, this.#older] = [this.#older.fill(0), this.#recent];
       this.#size = 0;
     }
-    const [first, second] = numbersOf(requestId);
+    const [first, second] = [firstOf(number), secondOf(requestId)];
     const place = placeOf(this.#recent, first, second);
     if (this.#recent[place] !== 0) return;
     this.#recent[place] = first;
@@ -42,9 +43,13 @@ export class RecentIds {
   }
 }
 
-function numbersOf(requestId: string): readonly [number, number] {
-  // 0 is a free place.
-  return [idNumber(requestId) >>> 0 || 1, idNumber(requestId, FACTORS[1]) >>> 0];
+/** 0 is a free place. */
+function firstOf(number: number): number {
+  return number >>> 0 || 1;
+}
+
+function secondOf(requestId: string): number {
+  return idNumber(requestId, FACTORS[1]) >>> 0;
 }
 
 function isIn(numbers: Uint32Array, first: number, second: number): boolean {

@@ -181,7 +181,7 @@ export class LogState implements KnownLog {
     for (const { decision, ends } of steps) {
       if (!ends) {
         this.#open.add(decision);
-        this.#recent.add(decision.requestId);
+        this.#recent.add(decision.requestId, decision.idNumber);
       } else {
         this.#open.delete(decision);
         if (decision.isKept) this.#ended.push(decision.position);

@@ -1,4 +1,4 @@
-import { statSync, type BigIntStats } from "node:fs";
+import { statSync } from "node:fs";
 import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
  */
 export class FileIdentity {
   readonly path: string;
-  readonly #opened: string | null;
+  readonly #opened: { readonly dev: bigint; readonly ino: bigint } | null;
   /** At the newest look, bytes; `null` where nothing could be known. */
   #size: bigint | null = null;
 
@@ -15,7 +15,7 @@ export class FileIdentity {
   constructor(path: string) {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });
     this.path = path;
-    this.#opened = found === undefined ? null : identityOf(found);
+    this.#opened = found === undefined ? null : { dev: found.dev, ino: found.ino };
   }
 
   /** What happened to the file, and its size in bytes where nothing did. `null` where nothing can be known of it. */
@@ -25,7 +25,7 @@ export class FileIdentity {
     try {
       const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
       if (found === undefined) return { cause: "file_removed" };
-      if (identityOf(found) !== this.#opened) return { cause: "file_replaced" };
+      if (found.ino !== this.#opened.ino || found.dev !== this.#opened.dev) return { cause: "file_replaced" };
       this.#size = found.size;
       return { size: Number(found.size) };
     } catch {
@@ -46,8 +46,4 @@ export class FileIdentity {
       (mayGrow ? found.size >= before : found.size === Number(before))
     );
   }
-}
-
-function identityOf({ dev, ino }: BigIntStats): string {
-  return `${dev}:${ino}`;
 }
