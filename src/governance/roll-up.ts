@@ -92,7 +92,7 @@ type Latencies = Readonly<Record<Latency, QuantileSketch>>;
 /**
  * Adds what outcomes count for that differ in their tokens, costs and times only.
  *
- * @param outcome one of them, with the sums of all in place of its tokens and cost
+ * @param outcome one of them, with the sums of all instead of its tokens and cost
  * @param times how many they are
  */
 export function rollUpAlike(

@@ -13,7 +13,7 @@ const TWINS = ["req_01a21e81bf77e780d0482ca5cbf18e88", "req_01a21e81bf7720a6de86
 describe("running requests by their ids", () => {
   const [first, second] = TWINS;
 
-  it("are told apart where two ids have one number, whichever ends first", () => {
+  it("are distinguished where two ids have one number, whichever ends first", () => {
     expect(idNumber(first)).toBe(idNumber(second));
     const between = new OpenDecision("between", 2, 1, null);
     for (const ending of [0, 1]) {

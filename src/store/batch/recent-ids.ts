@@ -1,8 +1,8 @@
 /** Request ids of decisions that are remembered at least, to refuse one that is sent again; at most twice as many. */
 const REMEMBERED = 50_000;
 
-/** Places for the ids of one half; a power of two, and at least twice as many as there are ids. */
-const PLACES = 131_072;
+/** Room for the ids of one half; a power of two, and at least twice as many as there are ids. */
+const SLOTS = 131_072;
 
 const FACTORS = [0x01_00_01_93, 0x85_eb_ca_6b] as const;
 
@@ -13,14 +13,14 @@ const FACTORS = [0x01_00_01_93, 0x85_eb_ca_6b] as const;
 export function idNumber(id: string, factor: number = FACTORS[0]): number {
   let number = 0x81_1c_9d_c5 | 0;
   for (let index = 0; index < id.length; index++) number = Math.imul(number ^ id.charCodeAt(index), factor);
-  // High bits depend on more of the id than low ones, by which places are chosen.
+  // High bits depend on more of the id than low ones, by which slots are chosen.
   return number ^ (number >>> 15);
 }
 
 /** The newest request ids of a log, as 64 bits each: one that is not there passes for one that is in 1 of 10^14 cases. */
 export class RecentIds {
-  #recent = new Uint32Array(2 * PLACES);
-  #older = new Uint32Array(2 * PLACES);
+  #recent = new Uint32Array(2 * SLOTS);
+  #older = new Uint32Array(2 * SLOTS);
   #size = 0;
 
   has(requestId: string): boolean {
@@ -35,15 +35,15 @@ export class RecentIds {
       this.#size = 0;
     }
     const [first, second] = [firstOf(number), secondOf(requestId)];
-    const place = placeOf(this.#recent, first, second);
-    if (this.#recent[place] !== 0) return;
-    this.#recent[place] = first;
-    this.#recent[place + 1] = second;
+    const slot = slotOf(this.#recent, first, second);
+    if (this.#recent[slot] !== 0) return;
+    this.#recent[slot] = first;
+    this.#recent[slot + 1] = second;
     this.#size += 1;
   }
 }
 
-/** 0 is a free place. */
+/** 0 is a free slot. */
 function firstOf(number: number): number {
   return number >>> 0 || 1;
 }
@@ -53,14 +53,14 @@ function secondOf(requestId: string): number {
 }
 
 function isIn(numbers: Uint32Array, first: number, second: number): boolean {
-  return numbers[placeOf(numbers, first, second)] !== 0;
+  return numbers[slotOf(numbers, first, second)] !== 0;
 }
 
-/** Where the id is, or else the free place for it. */
-function placeOf(numbers: Uint32Array, first: number, second: number): number {
-  let place = (2 * first) % numbers.length;
-  while (numbers[place] !== 0 && (numbers[place] !== first || numbers[place + 1] !== second)) {
-    place = (place + 2) % numbers.length;
+/** Where the id is, or else the free slot for it. */
+function slotOf(numbers: Uint32Array, first: number, second: number): number {
+  let slot = (2 * first) % numbers.length;
+  while (numbers[slot] !== 0 && (numbers[slot] !== first || numbers[slot + 1] !== second)) {
+    slot = (slot + 2) % numbers.length;
   }
-  return place;
+  return slot;
 }
