@@ -17,7 +17,10 @@ export function idNumber(id: string, factor: number = FACTORS[0]): number {
   return number ^ (number >>> 15);
 }
 
-/** The newest request ids of a log, as 64 bits each: one that is not there passes for one that is in 1 of 10^14 cases. */
+/**
+ * The newest request ids of a log, as two numbers each, whose lowest three bits follow from the same bits of the id: 61 bits distinguish them, so
+ * that one that is not there passes for one that is in 1 of 10^13 cases.
+ */
 export class RecentIds {
   #recent = new Uint32Array(2 * SLOTS);
   #older = new Uint32Array(2 * SLOTS);
