@@ -1,5 +1,6 @@
 import type { BudgetStep } from "./budget-step.ts";
 import type { Capability } from "./capability.ts";
+import type { DroppedField } from "./generate/dropped-field.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { JsonObject } from "./json.ts";
 import type { Operation } from "./operation.ts";
@@ -86,8 +87,10 @@ export interface InferenceRequest {
   /** Capability or feature → path of the member that first requested it, for an error's `param`. */
   readonly paths: ReadonlyMap<Capability | Feature, string>;
   readonly headers: ProtocolHeaders;
-  /** The parsed body in the surface's own dialect. */
+  /** The parsed body in the surface's own dialect, without what its history repeats or leaves empty. */
   readonly body: JsonObject;
+  /** What was left out of the body because it says nothing, whichever endpoint gets it; absent where nothing was. */
+  readonly dropped?: readonly DroppedField[];
   /** Reads of the body what limits and balancing need. */
   readonly reader: BodyReader;
   /** Whether the caller requested the stream to end with its usage (`stream_options.include_usage`). */

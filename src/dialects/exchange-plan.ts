@@ -119,7 +119,7 @@ function relayed({ surface, request, route, edits, context }: ExchangeOptions, t
     translated: false,
     stripped,
     edits: made,
-    dropped,
+    dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
     stream: () => relay.observe(context),
     answer: (bytes) => relay.readAnswer(bytes, context),
   };

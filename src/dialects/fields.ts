@@ -2,12 +2,12 @@ import type { Capability } from "../canon/capability.ts";
 import { editDistance } from "../canon/nearest-name.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Feature } from "../canon/generate/feature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { RequestReader } from "./dialect.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import { parsePreferences } from "./body-reader.ts";
-import { textOf } from "./json.ts";
+import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText, textOf } from "./json.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members).
@@ -56,18 +56,64 @@ function nearestField(registry: FieldRegistry, name: string): string | null {
 }
 
 /**
- * Whether a value says no more than its absence would: null, or an object that holds nothing but such members. Client libraries that know the members of many
- * vendors send back what they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
+ * Whether a value says no more than its absence would: null, an empty list, or an object that holds nothing but such members. Client libraries that know the
+ * members of many vendors send back what they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
  */
 export function saysNothing(value: JsonValue | undefined): boolean {
   if (value === null || value === undefined) return true;
-  if (!isJsonObject(value)) return false;
+  if (!isJsonObject(value)) return Array.isArray(value) && value.length === 0;
   let isEmpty = true;
   for (const name in value) {
     if (!saysNothing(value[name])) return false;
     isEmpty = false;
   }
   return !isEmpty;
+}
+
+/** Copies that client libraries parse out of a text and send back beside it, and members that may be the text. */
+const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  // openai and openai-node: calls of strict functions; parsed messages and their texts.
+  parsed_arguments: ["arguments"],
+  parsed: ["text", "content"],
+  // anthropic and @anthropic-ai/sdk: texts of `messages.parse`.
+  parsed_output: ["text"],
+};
+
+/** Whether a member repeats another one: the role of its message, or what a text beside it says in JSON. */
+function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
+  const value = object[name];
+  if (name === "role") return value === role;
+  const sources = Object.hasOwn(PARSED_COPIES, name) ? PARSED_COPIES[name] : undefined;
+  return sources?.some((source) => isParsedFrom(object[source], value)) === true;
+}
+
+function isParsedFrom(text: JsonValue | undefined, copy: JsonValue | undefined): boolean {
+  const parsed = typeof text === "string" ? parseExactJsonText(text) : undefined;
+  if (parsed === undefined || isDeeperThan(parsed, MAXIMUM_DEPTH)) return false;
+  return canonicalJson(parsed) === canonicalJson(copy);
+}
+
+/** Members to send otherwise, by their object; `undefined`: not at all. */
+type MemberChanges = Map<JsonObject, Map<string, JsonValue | undefined>>;
+
+/** A value with changed members; the value itself where nothing in it changes. */
+function withChanges(value: JsonValue, changes: MemberChanges): JsonValue {
+  if (Array.isArray(value)) {
+    const items = value.map((item: JsonValue) => withChanges(item, changes));
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  return isJsonObject(value) ? objectWithChanges(value, changes) : value;
+}
+
+function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObject {
+  const own = changes.get(object);
+  let changed = false;
+  const members = Object.entries(object).map(([name, member]) => {
+    const other = own?.has(name) === true ? own.get(name) : withChanges(member ?? null, changes);
+    changed ||= other !== (member ?? null);
+    return [name, other] as const;
+  });
+  return changed ? Object.fromEntries(members.filter(([, member]) => member !== undefined)) : object;
 }
 
 /** Whether an object holds a member that says something and is not among `known`. */
@@ -112,6 +158,8 @@ export class RequestReading {
   readonly #needs: Capability[] = [];
   readonly #features: Feature[] = [];
   readonly #families: string[] = [];
+  #changes: MemberChanges | null = null;
+  readonly #replaced: DroppedField[] = [];
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
   /** What canon does not hold. */
@@ -148,25 +196,57 @@ export class RequestReading {
     this.refusal ??= error;
   }
 
-  /**
-   * The first member that says something and is not among `known`; `null` where there is none. One that says nothing is dropped.
-   */
-  unknownIn(object: JsonObject, known: ReadonlySet<string>): string | null {
+  /** The first member that says something and is not among `known`; `null` where there is none. */
+  unknownIn(object: JsonObject, known: ReadonlySet<string>, role?: JsonValue): string | null {
     let unknown: string | null = null;
     for (const name in object) {
       if (known.has(name)) continue;
       const value = object[name];
       if (value === null || value === undefined) continue;
-      if (saysNothing(value)) this.dropped.add("empty_member_dropped");
-      else unknown ??= name;
+      const isEmpty = saysNothing(value);
+      if (!isEmpty && (role === undefined || !repeats(object, name, role))) {
+        unknown ??= name;
+      } else if (role === undefined) {
+        this.dropped.add("empty_member_dropped");
+      } else {
+        this.replace(object, name, undefined, isEmpty ? "empty_member_dropped" : "repeated_member_dropped");
+      }
     }
     return unknown;
   }
 
-  /** Notes `feature`, the protocol itself, where the object holds a member that says something and is not among `known`. */
-  useUnknown(object: JsonObject, known: ReadonlySet<string>, path: string, feature: Feature): void {
-    const name = this.unknownIn(object, known);
+  /**
+   * Notes `feature`, the protocol itself, where the object holds a member that is not among `known`.
+   *
+   * @param role of the message that holds the object, for objects of the history: members that say nothing or repeat another one are left out there, for
+   *   providers of the same protocol too, which refuse them as unknown (OpenAI, Anthropic, Mistral).
+   * @returns whether there was none.
+   */
+  useUnknown(
+    object: JsonObject,
+    known: ReadonlySet<string>,
+    path: string,
+    feature: Feature,
+    role?: JsonValue,
+  ): boolean {
+    const name = this.unknownIn(object, known, role);
     if (name !== null) this.use(feature, `${path}.${shownName(name)}`);
+    return name === null;
+  }
+
+  /** Sends a member of the history otherwise, whatever protocol the provider speaks. @param value `undefined`: not at all. */
+  replace(object: JsonObject, name: string, value: JsonValue | undefined, field: DroppedField): void {
+    this.dropped.add(field);
+    const changes = (this.#changes ??= new Map());
+    const own = changes.get(object) ?? new Map<string, JsonValue | undefined>();
+    changes.set(object, own.set(name, value));
+    if (!this.#replaced.includes(field)) this.#replaced.push(field);
+  }
+
+  /** The request with what `replace` changed. */
+  applied(request: InferenceRequest): InferenceRequest {
+    if (this.#changes === null) return request;
+    return { ...request, body: objectWithChanges(request.body, this.#changes), dropped: this.#replaced };
   }
 
   /** Notes what top-level members require by having a value. A number too large for a double is refused by name. */
@@ -236,7 +316,7 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
   if (reading.refusal !== null) return reading.refusal;
   const { body, headers, reader, includeUsage } = parsed;
   const { model } = body;
-  return {
+  return reading.applied({
     model: textOf(model),
     shape: {
       operation: parsed.operation,
@@ -255,5 +335,5 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
     body,
     reader,
     includeUsage,
-  };
+  });
 }

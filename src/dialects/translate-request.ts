@@ -34,6 +34,7 @@ export function canonicalRequest(
   const refused = nativeMember(request, native);
   if (refused !== null) return refused;
   const reading = new RequestReading(true);
+  for (const field of request.dropped ?? []) reading.dropped.add(field);
   const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
   const made = read(body, reading);
   const maxOutputTokens = made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);

@@ -27,8 +27,13 @@ function bodyOf(recording: Recording): JsonObject {
   };
 }
 
+/** Without the router's own members, and without the empty lists of calls that it omits from histories. */
 function withoutOwned(body: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !OWNED.has(name)));
+  const kept = Object.entries(body).filter(([name]) => !OWNED.has(name));
+  const text = JSON.stringify(Object.fromEntries(kept), (name, value: unknown) =>
+    name === "tool_calls" && Array.isArray(value) && value.length === 0 ? undefined : value,
+  );
+  return JSON.parse(text);
 }
 
 function jsonEvents(text: string): readonly unknown[] {

@@ -86,7 +86,7 @@ function readBlock(
     noteNested(block["content"], `${path}.content`, reading);
     return null;
   }
-  reading.useUnknown(block, facts.members, path, "native_messages");
+  reading.useUnknown(block, facts.members, path, "native_messages", context);
   if (!isPlainMark(block["cache_control"])) reading.use("native_messages", `${path}.cache_control`);
   return readKind(type, block, context, path, reading, version);
 }

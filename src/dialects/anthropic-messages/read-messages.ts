@@ -38,8 +38,8 @@ function readMessage(
   reading: RequestReading,
   version: Version,
 ): void {
-  reading.useUnknown(message, MESSAGE_MEMBERS, path, "native_messages");
   const { role, content } = message;
+  reading.useUnknown(message, MESSAGE_MEMBERS, path, "native_messages", role ?? null);
   if (role === "user" && typeof content === "string") {
     turns.push({ role, name: null, content: [plainText(content)] });
   } else if (role === "user") {

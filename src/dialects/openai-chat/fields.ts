@@ -72,13 +72,13 @@ export const MESSAGE_MEMBERS = {
   tool: new Set(["role", "content", "name", "tool_call_id"]),
 } as const satisfies Record<string, ReadonlySet<string>>;
 
-export const PART_MEMBERS = {
+export const PART_MEMBERS: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
   text: new Set(["type", "text"]),
   refusal: new Set(["type", "refusal"]),
   image_url: new Set(["type", "image_url"]),
   input_audio: new Set(["type", "input_audio"]),
   file: new Set(["type", "file"]),
-} as const satisfies Record<string, ReadonlySet<string>>;
+};
 
 export const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "detail"]);
 export const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);

@@ -153,7 +153,7 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
 /** Whether the answer ends with its counts is the printer's business; padding against observers of a connection is not made. */
 function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
-  if (reading.unknownIn(options, STREAM_OPTION_MEMBERS) !== null) reading.use("native_chat", "stream_options");
+  reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_chat");
   if (options["include_obfuscation"] === true) reading.dropped.add("hint_dropped");
 }
 
@@ -172,10 +172,11 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   if (isSchema && (reading.has("reasoning") || forcesTool(body["tool_choice"]))) {
     reading.use("constrained_schema", "response_format");
   }
-  const isKnown = reading.unknownIn(format, FORMAT_MEMBERS) === null;
+  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, "response_format", "native_chat");
   if (isKnown && isSchema && isJsonObject(definition)) {
     const { name, description, schema, strict } = definition;
-    if (reading.unknownIn(definition, SCHEMA_MEMBERS) === null && isJsonObject(schema)) {
+    const path = "response_format.json_schema";
+    if (reading.useUnknown(definition, SCHEMA_MEMBERS, path, "native_chat") && isJsonObject(schema)) {
       return {
         kind: "json_schema",
         name: textOrNull(name),

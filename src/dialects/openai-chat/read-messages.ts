@@ -106,11 +106,14 @@ function noteMembers(
   path: string,
   reading: RequestReading,
 ): void {
-  if (known !== null) reading.useUnknown(message, known, path, "native_chat");
   const { role, tool_calls: calls, function_call: called, audio } = message;
+  if (known !== null) reading.useUnknown(message, known, path, "native_chat", role ?? null);
   if (role === "function" || isJsonObject(called)) reading.need("tools", path);
   if (isJsonObject(audio)) reading.need("audio_output", `${path}.audio`);
-  if (calls !== undefined && calls !== null && !(Array.isArray(calls) && calls.length === 0)) {
+  if (Array.isArray(calls) && calls.length === 0) {
+    // OpenAI refuses the empty list, which its own libraries send back.
+    reading.replace(message, "tool_calls", undefined, "empty_member_dropped");
+  } else if (calls !== undefined && calls !== null) {
     reading.need("tools", `${path}.tool_calls`);
   }
   noteSignatures(message, path, reading);
@@ -118,19 +121,22 @@ function noteMembers(
 
 /** @param isTaken whether canon can hold the part in a turn of this role. */
 function readContent<Part extends ContentPart>(
-  { role, content }: JsonObject,
+  message: JsonObject,
   isTaken: (part: ContentPart) => part is Part,
   path: string,
   reading: RequestReading,
 ): readonly (Part | TextPart)[] {
+  const { role, content } = message;
   if (typeof content === "string") return [textPart(content)];
   if (!Array.isArray(content)) {
     if (role !== "assistant") reading.use("native_chat", path);
     return [];
   }
+  // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's, which stands beside calls.
+  if (content.length === 0 && role !== "assistant") reading.replace(message, "content", "", "empty_member_dropped");
   const parts: Part[] = [];
   for (const [index, value] of content.entries()) {
-    const part = readPart(value, `${path}.content[${index}]`, reading);
+    const part = readPart(value, role ?? null, `${path}.content[${index}]`, reading);
     if (part !== null && isTaken(part)) parts.push(part);
     else reading.use("native_chat", `${path}.content[${index}]`);
   }
@@ -181,28 +187,26 @@ const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plai
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
 
 /** One content part; `null` where canon cannot hold it. */
-function readPart(part: JsonValue, path: string, reading: RequestReading): ContentPart | null {
+function readPart(part: JsonValue, role: JsonValue, path: string, reading: RequestReading): ContentPart | null {
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
   noteStoredFile(part, path, reading);
   const capability = PART_NEEDS[type];
   if (capability !== null && capability !== undefined) reading.need(capability, path);
+  const known = PART_MEMBERS[type];
+  if (known === undefined || !reading.useUnknown(part, known, path, "native_chat", role)) return null;
+  const { text, refusal } = part;
   switch (type) {
-    case "text": {
-      const { text } = part;
-      return typeof text === "string" && isKnown(part, PART_MEMBERS.text, reading) ? textPart(text) : null;
-    }
-    case "refusal": {
-      const { refusal } = part;
-      if (typeof refusal !== "string" || !isKnown(part, PART_MEMBERS.refusal, reading)) return null;
-      return { kind: "refusal", text: refusal };
-    }
+    case "text":
+      return typeof text === "string" ? textPart(text) : null;
+    case "refusal":
+      return typeof refusal === "string" ? { kind: "refusal", text: refusal } : null;
     case "image_url":
-      return isKnown(part, PART_MEMBERS.image_url, reading) ? readImage(part["image_url"], path, reading) : null;
+      return readImage(part["image_url"], `${path}.image_url`, reading);
     case "input_audio":
-      return isKnown(part, PART_MEMBERS.input_audio, reading) ? readAudio(part["input_audio"], reading) : null;
+      return readAudio(part["input_audio"], `${path}.input_audio`, reading);
     case "file":
-      return isKnown(part, PART_MEMBERS.file, reading) ? readFile(part["file"], path, reading) : null;
+      return readFile(part["file"], `${path}.file`, reading);
     default:
       return null;
   }
@@ -221,35 +225,31 @@ function textPart(text: string): TextPart {
   return { kind: "text", text, cache: null };
 }
 
-function isKnown(object: JsonObject, known: ReadonlySet<string>, reading: RequestReading): boolean {
-  return reading.unknownIn(object, known) === null;
-}
-
 function readImage(image: JsonValue | undefined, path: string, reading: RequestReading): ImagePart | null {
-  if (!isJsonObject(image) || !isKnown(image, IMAGE_MEMBERS, reading)) return null;
+  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path, "native_chat")) return null;
   const { url, detail = null } = image;
   if (typeof url !== "string") return null;
   if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
-  if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.image_url.detail`);
+  if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.detail`);
   const data = readDataUrl(url);
   if (data !== null) return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
   if (!isWebUrl(url)) return null;
-  reading.use("image_url", `${path}.image_url.url`);
+  reading.use("image_url", `${path}.url`);
   return { kind: "image", source: { kind: "url", url }, detail, cache: null };
 }
 
-function readAudio(audio: JsonValue | undefined, reading: RequestReading): AudioPart | null {
-  if (!isJsonObject(audio) || !isKnown(audio, AUDIO_MEMBERS, reading)) return null;
+function readAudio(audio: JsonValue | undefined, path: string, reading: RequestReading): AudioPart | null {
+  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path, "native_chat")) return null;
   const { data, format } = audio;
   return typeof data === "string" && typeof format === "string" ? { kind: "audio", format, data } : null;
 }
 
 function readFile(file: JsonValue | undefined, path: string, reading: RequestReading): FilePart | null {
-  if (!isJsonObject(file) || !isKnown(file, FILE_MEMBERS, reading)) return null;
+  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path, "native_chat")) return null;
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;
-  if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file.file_data`);
+  if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file_data`);
   const name = textOrNull(filename);
   return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
 }

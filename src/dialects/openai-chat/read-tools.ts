@@ -155,7 +155,7 @@ export function readCalls(
   const parts: ToolCallPart[] = [];
   for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
     const part = readCall(call, `${path}[${index}]`, reading);
-    if (part === null) reading.use("native_chat", path);
+    if (part === null) reading.use("native_chat", `${path}[${index}]`);
     else parts.push(part);
   }
   return parts;
@@ -165,14 +165,16 @@ export function readCalls(
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
   if (!isJsonObject(call) || (call["type"] ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
-  if (reading.unknownIn(call, TOOL_CALL_MEMBERS) !== null || !isJsonObject(called)) return null;
-  if (reading.unknownIn(called, CALLED_FUNCTION_MEMBERS) !== null) return null;
+  const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "native_chat", "assistant");
+  if (!isKnown || !isJsonObject(called)) return null;
+  const member = `${path}.function`;
+  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "native_chat", "assistant")) return null;
   if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
   return {
     kind: "tool_call",
     id: textOrNull(id) ?? "",
     name: textOrNull(called["name"]) ?? "",
-    arguments: readArguments(textOrNull(called["arguments"]) ?? "", `${path}.function.arguments`, reading),
+    arguments: readArguments(textOrNull(called["arguments"]) ?? "", `${member}.arguments`, reading),
     cache: null,
   };
 }

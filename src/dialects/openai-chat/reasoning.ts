@@ -183,16 +183,11 @@ export function noteReasoningHistory(message: JsonObject, path: string, reading:
     reading.use("native_chat", member);
     return;
   }
-  for (const detail of details) {
+  for (const [index, detail] of details.entries()) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
-    if (
-      !isJsonObject(detail) ||
-      kind === null ||
-      reading.unknownIn(detail, DETAIL_MEMBERS[kind]) !== null ||
-      !isText(detail, kind)
-    ) {
-      reading.use("native_chat", member);
-    }
+    const at = `${member}[${index}]`;
+    if (!isJsonObject(detail) || kind === null || !isText(detail, kind)) reading.use("native_chat", at);
+    else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "native_chat", "assistant");
   }
 }
 

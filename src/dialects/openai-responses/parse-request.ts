@@ -127,9 +127,7 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
 function noteOptions(body: JsonObject, reading: RequestReading): void {
   if (body["truncation"] === "auto") reading.use("native_responses", "truncation");
   const options = body["stream_options"];
-  if (isJsonObject(options) && reading.unknownIn(options, STREAM_OPTION_MEMBERS) !== null) {
-    reading.use("native_responses", "stream_options");
-  }
+  if (isJsonObject(options)) reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_responses");
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
@@ -167,7 +165,7 @@ function readReasoning(
   }
   if (isSet(context) && context !== "auto") reading.use("native_responses", "reasoning.context");
   if (isSet(mode) && mode !== "standard") reading.use("native_responses", "reasoning.mode");
-  if (reading.unknownIn(reasoning, REASONING_MEMBERS) !== null) reading.use("native_responses", "reasoning");
+  reading.useUnknown(reasoning, REASONING_MEMBERS, "reasoning", "native_responses");
   const isPlain = effort === "unspecified" && display === null;
   return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display } };
 }
@@ -175,7 +173,7 @@ function readReasoning(
 /** The protocol's default requests nothing. */
 function readVerbosity(text: JsonValue | undefined, reading: RequestReading): string | null {
   if (!isJsonObject(text)) return null;
-  if (reading.unknownIn(text, TEXT_MEMBERS) !== null) reading.use("native_responses", "text");
+  reading.useUnknown(text, TEXT_MEMBERS, "text", "native_responses");
   const { verbosity } = text;
   if (typeof verbosity !== "string" || verbosity === "medium") return null;
   reading.use("verbosity", "text.verbosity");
@@ -191,9 +189,8 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   }
   const { format, path } = found;
   const { type, name, description, schema, strict } = format;
-  if (reading.unknownIn(format, type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS) !== null) {
-    reading.use("native_responses", path);
-  }
+  const members = type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS;
+  reading.useUnknown(format, members, path, "native_responses");
   if (type !== "json_object" && type !== "json_schema") {
     if (type !== "text") reading.use("native_responses", path);
     return null;

@@ -144,7 +144,7 @@ function readItem(item: JsonObject, path: string, builder: TurnBuilder, reading:
 
 function readMessage(item: JsonObject, path: string, builder: TurnBuilder, reading: RequestReading): void {
   const { role, content, phase } = item;
-  reading.useUnknown(item, MESSAGE_MEMBERS, path, "native_responses");
+  reading.useUnknown(item, MESSAGE_MEMBERS, path, "native_responses", role ?? null);
   if (isGiven(phase)) reading.dropped.add("message_phase_dropped");
   const member = `${path}.content`;
   if (role === "user") {
@@ -169,7 +169,7 @@ function readReasoning(item: JsonObject, path: string, reading: RequestReading):
   if (isSigned) reading.signed(readSignature(encrypted, NATIVE_FAMILY).family, `${path}.encrypted_content`);
   if (!areTexts(content, ["reasoning_text"], reading) || !areTexts(summary, SUMMARY_TYPES, reading)) {
     reading.use("native_responses", path);
-  } else reading.useUnknown(item, REASONING_MEMBERS, path, "native_responses");
+  } else reading.useUnknown(item, REASONING_MEMBERS, path, "native_responses", "assistant");
   // Opening what is sealed costs more than all else here.
   if (!reading.forTranslation) return [];
   const { text: sealed, ...signed } = isSigned ? readSealedReasoning(encrypted) : UNSIGNED;
@@ -216,7 +216,7 @@ function joinedTexts(parts: JsonValue | undefined): string {
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
   reading.need("tools", path);
-  reading.useUnknown(item, isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS, path, "native_responses");
+  reading.useUnknown(item, isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS, path, "native_responses", "assistant");
   const id = requireText(item["call_id"], `${path}.call_id`, reading);
   const name = requireText(item["name"], `${path}.name`, reading);
   const text = requireText(item["arguments"], `${path}.arguments`, reading);
@@ -232,7 +232,7 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
 function readOutput(item: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { call_id: callId, output } = item;
   reading.need("tools", path);
-  reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "native_responses");
+  reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "native_responses", "tool");
   // The protocol's newest form names the function instead of the call.
   if (typeof callId !== "string") reading.use("native_responses", path);
   return {

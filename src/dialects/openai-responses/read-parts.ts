@@ -87,7 +87,7 @@ function readPart(
   if (type === null || !isJsonObject(part)) return null;
   const stored = storedFile(part, path);
   if (stored !== null) reading.refuse(stored);
-  reading.useUnknown(part, PARTS[type], path, "native_responses");
+  reading.useUnknown(part, PARTS[type], path, "native_responses", context);
   if (!isPlainMark(part["prompt_cache_breakpoint"])) {
     reading.use("native_responses", `${path}.prompt_cache_breakpoint`);
   }
@@ -181,7 +181,7 @@ function readAudio(part: JsonObject, context: PartContext, path: string, reading
     requireText(null, `${path}.input_audio`, reading);
     return null;
   }
-  if (reading.unknownIn(audio, AUDIO_MEMBERS) !== null) reading.use("native_responses", path);
+  reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`, "native_responses");
   const data = requireText(audio["data"], `${path}.input_audio.data`, reading);
   return { kind: "audio", format: requireText(audio["format"], `${path}.input_audio.format`, reading), data };
 }

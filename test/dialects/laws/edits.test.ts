@@ -114,7 +114,7 @@ describe("every change of a relayed request is named:", () => {
             // The router's own member says how to route; it is not part of what a provider gets.
             member === "provider" ||
             edited.stripped.includes(member) ||
-            (edited.dropped ?? []).length > 0 ||
+            [...(edited.dropped ?? []), ...(request.dropped ?? [])].length > 0 ||
             (member === "messages" && edited.stripped.includes("thinking")) ||
             named.includes(BY_MEMBER[member] ?? "") ||
             GENERAL.some((edit) => named.includes(edit));
