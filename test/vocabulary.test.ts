@@ -102,9 +102,6 @@ const WORDS: readonly PrivateWord[] = [
   {
     word: /\b(?:told|tells?)\b/i,
     write: "reported, distinguishes, emits",
-    exceptions: [
-      { path: /^src\/store\/postgres\/schema\/evidence\.ts$/, line: /^-- /, why: "statement of a migration" },
-    ],
   },
   {
     word: /\bleaves? (?:\S+ ){0,4}out\b/i,

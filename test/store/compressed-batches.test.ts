@@ -1,7 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { constants, gunzipSync, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
 import { asIdentifier } from "../../src/evidence/record.ts";
@@ -143,17 +142,6 @@ describe("a database with compressed batches", () => {
       expect(await store.evidence.read({ after: 0, limit: 1, requestId: "r0220" })).toHaveLength(1);
     });
   });
-
-  it("is refused by the version before", async () => {
-    const path = join(temporaryFolder(), "signalbox.db");
-    await withStore(path, (store) => decide(store, 0, 50));
-    const database = new DatabaseSync(path);
-    expect(database.prepare("SELECT version, name FROM migrations WHERE version > 14 LIMIT 1").get()).toEqual({
-      version: 15,
-      name: "compressed evidence",
-    });
-    database.close();
-  });
 });
 
 /** The first record's text, by one digit of its time. */
@@ -162,39 +150,3 @@ function changed(frames: Buffer): Buffer {
   frames[digit] = (frames[digit] ?? 0) ^ 1;
   return frames;
 }
-
-describe("a file of the version before compression, with batches of 30 kB, an anchor and running requests", () => {
-  const HEAD = { position: 96, hash: "faf896f8044c809a09f8b97244ef71052eba5afd3d6a6c76bf85346225d261cb" };
-
-  it("stays as it is to the byte, verifies together with what follows, and keeps its running requests", async () => {
-    const path = join(temporaryFolder(), "signalbox.db");
-    writeFileSync(path, gunzipSync(readFileSync(join(import.meta.dirname, "files", "version-14.db.gz"))), {
-      mode: 0o600,
-    });
-    const select = "SELECT * FROM evidence_batches WHERE last <= 96 ORDER BY last";
-    const before = new DatabaseSync(path);
-    // Its process runs: otherwise its requests would be ended as unknown.
-    before.prepare("UPDATE processes SET ended_at = NULL, seen_at = ?").run(Date.now() + 3_600_000);
-    const old = before.prepare(select).all();
-    expect(old.map(({ records }) => isCompressed(records))).toEqual([false, false, false, false]);
-    before.close();
-    await withStore(path, async (store) => {
-      expect(await store.evidence.head()).toEqual(HEAD);
-      expect(await store.evidence.openDecisions()).toEqual([34, 90]);
-      await decide(store, 1_000, 50);
-      store.evidence.settle(outcomeRecord("r030"));
-      await store.evidence.flush();
-      expect(store.evidence.health().lost).toBe(0);
-      expect(await fault(store)).toBeNull();
-      const read = async (requestId: string) => (await store.evidence.read({ after: 0, limit: 1, requestId }))[0];
-      expect((await read("r030"))?.outcome?.terminal).toBe("completed");
-      expect((await read("r1007"))?.decision.workspace).toBe("grüße");
-      expect((await read("r040"))?.decision.workspace).toBe("grüße");
-    });
-    const after = new DatabaseSync(path);
-    expect(after.prepare(select).all()).toEqual(old);
-    const added = after.prepare("SELECT records FROM evidence_batches WHERE last > 96").all();
-    expect(added.some(({ records }) => isCompressed(records))).toBe(true);
-    after.close();
-  });
-});

@@ -9,8 +9,10 @@ import { GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
+import { IN_MEMORY, openDatabase } from "../../src/store/sqlite/database.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { fewOrMany } from "../support/long.ts";
 import { describeStore } from "./conformance.ts";
@@ -75,44 +77,6 @@ describe("the file", () => {
       expect([statSync(path).mode & 0o777, readFileSync(path).equals(before)]).toEqual([0o664, true]);
     }
     expect(statSync(folder).mode & 0o777).toBe(0o755);
-  });
-
-  it("finds the first key of rotations, and the key that replaced each, that were made by an older version", async () => {
-    const path = databaseFile();
-    mkdirSync(join(path, ".."), { recursive: true });
-    const database = new DatabaseSync(path);
-    database.exec("PRAGMA application_id = 1396856881");
-    database.exec(
-      "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
-    );
-    for (const { version, name, sql } of MIGRATIONS.filter((one) => one.version < 9)) {
-      if (typeof sql === "string") database.exec(sql);
-      else sql(database);
-      database.prepare("INSERT INTO migrations VALUES (?, ?, 0)").run(version, name);
-    }
-    const add = database.prepare(
-      "INSERT INTO keys VALUES (?, ?, 'w', '[]', 'o', 'e', '', '[]', 9, ?, 'cli', NULL, ?, 'active', NULL, ?, NULL, NULL)",
-    );
-    for (const [index, [id, from]] of [
-      ["a", null],
-      ["b", "a"],
-      ["z", null],
-      ["c", "b"],
-      ["d", "b"],
-    ].entries()) {
-      add.run(id ?? "", String(index), 9 - index, from ?? null, index);
-    }
-    database.close();
-    const store = await openSqliteStore({ path });
-    const rows = (await store.keys.list()).map(({ id, lineage, replacedBy }) => [id, lineage, replacedBy]);
-    expect(rows).toEqual([
-      ["a", null, "b"],
-      ["b", "a", "c"],
-      ["z", null, null],
-      ["c", "a", null],
-      ["d", "a", null],
-    ]);
-    await store.close();
   });
 
   it("keeps everything over a close", async () => {
@@ -375,4 +339,21 @@ describe("another process that holds the write lock", () => {
     expect(entries[0]?.outcome?.terminal).toBe("completed");
     await store.close();
   });
+});
+it("SQLite's worker refuses rows that do not follow itself, whichever program sends them", () => {
+  const engine = new StoreEngine(openDatabase(IN_MEMORY, 0), () => undefined);
+  const [row] = rowsAfter(GENESIS, [recordText("p")]);
+  if (row === undefined) throw new Error("no row");
+  const append = (members: Partial<typeof row>): unknown =>
+    engine.answer({ operation: "policy_log.append", expected: GENESIS, rows: [{ ...row, ...members }] }, 0);
+  for (const wrong of [
+    { hash: "1".repeat(64) },
+    { previous: "1".repeat(64) },
+    { position: 2 },
+    { record: recordText("q") },
+  ]) {
+    expect(append(wrong)).toMatchObject({ kind: "failed", refused: true });
+  }
+  expect(append({})).toEqual({ kind: "policy_appended", appended: true });
+  expect(append({})).toEqual({ kind: "policy_appended", appended: false });
 });

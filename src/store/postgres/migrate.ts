@@ -1,19 +1,8 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { schemaVersionFault } from "../schema-version.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Parameter, Pool, Row } from "./pool.ts";
-import { COMPRESSED_EVIDENCE } from "./schema/compressed-evidence.ts";
-import { EVIDENCE } from "./schema/evidence.ts";
-import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
-import { ISSUERS } from "./schema/issuers.ts";
-import { KEY_CHANGES } from "./schema/key-changes.ts";
-import { KEY_PAGES } from "./schema/key-pages.ts";
-import { KEY_REPLACED } from "./schema/key-replaced.ts";
-import { KEYS } from "./schema/keys.ts";
-import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
-import { POLICIES } from "./schema/policies.ts";
-import { POLICY_LOG } from "./schema/policy-log.ts";
-import { ROLL_UPS } from "./schema/roll-ups.ts";
-import { SESSIONS } from "./schema/sessions.ts";
+import { BASELINE } from "./schema.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 interface Migration {
@@ -23,22 +12,8 @@ interface Migration {
   readonly sql: string | ((query: Query) => Promise<void>);
 }
 
-export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: "keys", sql: KEYS },
-  { version: 2, name: "evidence", sql: EVIDENCE },
-  { version: 3, name: "policies", sql: POLICIES },
-  { version: 4, name: "roll-ups", sql: ROLL_UPS },
-  { version: 5, name: "issuers", sql: ISSUERS },
-  { version: 6, name: "limits", sql: LIMITS },
-  { version: 7, name: "limits within numbers", sql: LEASE_LIMITS },
-  { version: 8, name: "key pages", sql: KEY_PAGES },
-  { version: 9, name: "policy log", sql: POLICY_LOG },
-  { version: 10, name: "key replaced", sql: KEY_REPLACED },
-  { version: 11, name: "evidence batches", sql: migrateToEvidenceBatches },
-  { version: 12, name: "sessions", sql: SESSIONS },
-  { version: 13, name: "key changes", sql: KEY_CHANGES },
-  { version: 14, name: "compressed evidence", sql: COMPRESSED_EVIDENCE },
-];
+/** The first is the schema of 2026-11-28, commit a0f1d9ef; databases of older versions are refused. */
+export const MIGRATIONS: readonly Migration[] = [{ version: 14, name: "baseline", sql: BASELINE }];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */
 const ADVISORY_LOCK = 7_241_853_902_117;
@@ -61,8 +36,8 @@ type Query = (text: string, parameters?: readonly Parameter[]) => Promise<readon
  * up to date is only read, so a user without the right to change it can run the program.
  *
  * @param create whether an empty database gets the schema
- * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a newer version, or is
- * not in UTF-8; the message names the fix
+ * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a version without steps
+ * to ours, or is not in UTF-8; the message names the fix
  */
 export async function migrate(pool: Pool, create: boolean): Promise<void> {
   await pool.onOneConnection(LONGEST_STEP, async (query) => {
@@ -102,16 +77,13 @@ async function applyMissing(query: Query): Promise<void> {
   }
 }
 
-/** 0 for a database without our tables. @throws {StoreUnavailableError} for a newer version's */
+/** 0 for a database without our tables. @throws {StoreUnavailableError} for a version without steps to ours */
 async function readVersion(query: Query): Promise<number> {
   if (!(await hasMigrationsTable(query))) return 0;
   const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");
   const present = Number(rows[0]?.["version"]);
-  if (present > newestVersion()) {
-    throw new StoreUnavailableError(
-      `this database has schema version ${present}, and this program supports versions up to ${newestVersion()}; run the newer program, or use another database`,
-    );
-  }
+  const fault = schemaVersionFault(present, MIGRATIONS);
+  if (fault !== null) throw new StoreUnavailableError(fault);
   return present;
 }
 

@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
+import { schemaVersionFault } from "../schema-version.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
@@ -24,8 +25,8 @@ export class UnusableDatabaseError extends Error {
  * synchronisation and brings its tables up to date. Several processes may do so at once.
  *
  * @param busyTimeout how long a statement waits for another process's write, milliseconds
- * @throws {UnusableDatabaseError} when the file belongs to another program or a newer version, or to an older one while
- * another process has it open
+ * @throws {UnusableDatabaseError} when the file belongs to another program or a version without steps to ours, or to an
+ * older one while another process has it open
  */
 export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
   if (path === IN_MEMORY) return openUpToDate(path, busyTimeout);
@@ -73,7 +74,8 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
  */
 function convertAlone(database: DatabaseSync, path: string): void {
   const present = retryWhileBusy(() => readVersion(database));
-  if (present === 0 || present >= newestVersion()) return;
+  refuseOtherVersion(present);
+  if (present === 0 || present === newestVersion()) return;
   try {
     // From here on, and until the mode is normal again, no other process can open it.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
@@ -111,6 +113,7 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
     database.exec("PRAGMA trusted_schema = OFF");
     retryWhileBusy(() => refuseForeignFile(database));
     const present = readVersion(database);
+    refuseOtherVersion(present);
     if (present !== newestVersion()) {
       throw new UnusableDatabaseError(
         `this database has schema version ${present}, and this program reads version ${newestVersion()} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
@@ -161,13 +164,8 @@ function migrate(database: DatabaseSync): void {
     database.exec(
       "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
     );
-    const newest = newestVersion();
     const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
-    if (present > newest) {
-      throw new UnusableDatabaseError(
-        `this database has schema version ${present}, and this program supports versions up to ${newest}; run the newer program, or use another file`,
-      );
-    }
+    refuseOtherVersion(present);
     const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");
     for (const migration of MIGRATIONS) {
       if (migration.version <= present) continue;
@@ -192,6 +190,12 @@ function readInteger(database: DatabaseSync, sql: string): number {
 function readVersion(database: DatabaseSync): number {
   const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'");
   return tables === 0 ? 0 : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
+}
+
+/** @throws {UnusableDatabaseError} for a version from which no steps lead to ours */
+function refuseOtherVersion(present: number): void {
+  const fault = schemaVersionFault(present, MIGRATIONS);
+  if (fault !== null) throw new UnusableDatabaseError(fault);
 }
 
 const newestVersion = (): number => MIGRATIONS.at(-1)?.version ?? 0;

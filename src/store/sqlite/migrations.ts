@@ -1,9 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
-import { migrateToEvidenceLog } from "./schema/evidence.ts";
-import { migrateToPolicyLog } from "./schema/policy-log.ts";
-import { migrateToRollUps } from "./schema/roll-ups.ts";
+import { GENESIS } from "../../evidence/chain.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 interface Migration {
@@ -14,6 +11,7 @@ interface Migration {
   readonly sql: string | ((database: DatabaseSync) => void);
 }
 
+/** Grants of a key that lives can change; who and where it is cannot. `lineage` is the first key of its rotations. */
 const KEYS = `
 CREATE TABLE keys (
   id TEXT PRIMARY KEY,
@@ -33,22 +31,44 @@ CREATE TABLE keys (
   revoked_at INTEGER,
   -- Rises with every change of any key, except of last_used_at: what watchers read on from.
   version INTEGER NOT NULL,
+  exchange TEXT CHECK (exchange IS NULL OR json_valid(exchange)),
+  limits TEXT CHECK (limits IS NULL OR json_valid(limits)),
+  lineage TEXT,
+  replaced_by TEXT,
   CHECK ((status = 'revoked') = (revoked_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_by_version ON keys (version);
-CREATE INDEX keys_by_workspace ON keys (workspace, created_at);
+CREATE INDEX keys_by_workspace ON keys (workspace, created_at DESC, id);
+CREATE INDEX keys_by_state ON keys (workspace, status, expires_at);
 CREATE TRIGGER keys_stay_revoked BEFORE UPDATE OF status, revoked_at ON keys WHEN old.status = 'revoked'
   BEGIN SELECT RAISE(ABORT, 'a revoked key never comes back'); END;
 CREATE TRIGGER keys_never_live_longer BEFORE UPDATE OF expires_at ON keys WHEN new.expires_at > old.expires_at
   BEGIN SELECT RAISE(ABORT, 'the expiry of a key only moves nearer'); END;
-CREATE TRIGGER keys_keep_their_grants
-  BEFORE UPDATE OF id, digest, workspace, scopes, owner, environment, workload, labels, created_at, created_by, rotated_from ON keys
+CREATE TRIGGER keys_stay_what_they_are
+  BEFORE UPDATE OF id, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
+  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
+CREATE TRIGGER revoked_keys_keep_their_grants
+  BEFORE UPDATE OF scopes, owner, workload, labels, limits ON keys WHEN old.status = 'revoked'
+  BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
+CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
   BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
+CREATE TRIGGER keys_are_replaced_once BEFORE UPDATE OF replaced_by ON keys WHEN old.replaced_by IS NOT NULL
+  BEGIN SELECT RAISE(ABORT, 'a key is rotated once'); END;
 CREATE TRIGGER keys_are_kept BEFORE DELETE ON keys
   BEGIN SELECT RAISE(ABORT, 'keys are kept; revoke instead'); END;
 `;
 
-/** Taken over by the log of version 4; `processes` stays. */
+/**
+ * The log as batches: a row holds many records as bytes (`batch/frames.ts`). `decided_…` and `ended_…` are the smallest
+ * and largest request ids of its decisions and outcomes, `high_water` the largest id of a decision so far, by which
+ * look-ups find their batch. Columns that look-ups read stand before the bytes: SQLite then reads no other page for them.
+ *
+ * `evidence_open` lists the decisions without an outcome, so that neither the reaper nor pruning searches the log for
+ * them. `evidence_checkpoint` is the position up to which `evidence_open` and `roll_ups` (counts) are written; what
+ * follows it is in the memory of each process, and read from the log again after a crash. `evidence_start` is where the
+ * log begins: it moves with every step of a prune, whose anchor is written first, so that a prune that is cut off leaves
+ * a log that verifies.
+ */
 const EVIDENCE = `
 CREATE TABLE processes (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -56,47 +76,73 @@ CREATE TABLE processes (
   seen_at INTEGER NOT NULL,
   ended_at INTEGER
 ) STRICT;
-CREATE TABLE decisions (
-  sequence INTEGER PRIMARY KEY,
+CREATE TABLE evidence_batches (
+  last INTEGER PRIMARY KEY,
+  first INTEGER NOT NULL CHECK (first >= 1 AND first <= last),
+  hash TEXT NOT NULL CHECK (length(hash) = 64),
   process INTEGER NOT NULL REFERENCES processes (id),
-  at INTEGER NOT NULL,
-  request_id TEXT NOT NULL UNIQUE,
-  workspace TEXT,
-  record TEXT NOT NULL
+  high_water TEXT NOT NULL,
+  decided_lowest TEXT NOT NULL,
+  decided_highest TEXT NOT NULL,
+  ended_lowest TEXT NOT NULL,
+  ended_highest TEXT NOT NULL,
+  workspaces TEXT NOT NULL,
+  records BLOB NOT NULL
 ) STRICT;
-CREATE INDEX decisions_by_workspace ON decisions (workspace);
-CREATE TABLE outcomes (
-  decision INTEGER PRIMARY KEY REFERENCES decisions (sequence),
-  record TEXT NOT NULL
+CREATE TABLE evidence_open (
+  position INTEGER PRIMARY KEY,
+  process INTEGER NOT NULL,
+  request_id TEXT NOT NULL,
+  workspace TEXT
 ) STRICT;
-CREATE TRIGGER decisions_never_change BEFORE UPDATE ON decisions
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
-CREATE TRIGGER decisions_are_kept BEFORE DELETE ON decisions
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
-CREATE TRIGGER outcomes_never_change BEFORE UPDATE ON outcomes
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
-CREATE TRIGGER outcomes_are_kept BEFORE DELETE ON outcomes
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
-`;
-
-/** Taken over by the log of version 10. */
-const POLICIES = `
-CREATE TABLE policies (
-  id TEXT PRIMARY KEY,
-  digest TEXT NOT NULL,
-  revision INTEGER NOT NULL CHECK (revision >= 1),
-  mode TEXT NOT NULL CHECK (mode IN ('shadow', 'enforce'))
+CREATE TABLE evidence_checkpoint (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  position INTEGER NOT NULL
+) STRICT;
+INSERT INTO evidence_checkpoint (only, position) VALUES (1, 0);
+CREATE TABLE evidence_anchors (
+  position INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE evidence_start (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  position INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE roll_ups (
+  workspace TEXT NOT NULL,
+  facet TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  labels TEXT NOT NULL,
+  cell BLOB NOT NULL,
+  PRIMARY KEY (workspace, facet, hour, labels)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE policy_revisions (
-  id TEXT NOT NULL REFERENCES policies (id),
-  revision INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  first_seen_at INTEGER NOT NULL,
-  PRIMARY KEY (id, revision)
-) STRICT, WITHOUT ROWID;
-CREATE TRIGGER policies_count_up BEFORE UPDATE OF digest, revision ON policies
-  WHEN (new.digest <> old.digest) <> (new.revision = old.revision + 1) OR (new.digest = old.digest AND new.revision <> old.revision)
-  BEGIN SELECT RAISE(ABORT, 'a revision rises by one exactly when the digest changes'); END;
+CREATE TRIGGER evidence_never_changes BEFORE UPDATE ON evidence_batches
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+CREATE TRIGGER evidence_is_kept BEFORE DELETE ON evidence_batches
+  WHEN old.last > coalesce((SELECT max(position) FROM evidence_anchors), 0)
+    OR old.last <> (SELECT min(last) FROM evidence_batches)
+    OR EXISTS (SELECT 1 FROM evidence_open WHERE position BETWEEN old.first AND old.last)
+  BEGIN SELECT RAISE(ABORT, 'evidence is only pruned from its beginning up to an anchor'); END;
+CREATE TRIGGER evidence_is_counted BEFORE DELETE ON evidence_batches
+  WHEN old.last > (SELECT position FROM evidence_checkpoint)
+  BEGIN SELECT RAISE(ABORT, 'evidence is counted before it is deleted'); END;
+CREATE TRIGGER evidence_has_no_gaps BEFORE INSERT ON evidence_batches
+  WHEN new.first <> 1 + coalesce((SELECT max(last) FROM evidence_batches), (SELECT position FROM evidence_start), 0)
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added at its end'); END;
+CREATE TRIGGER evidence_anchors_are_true BEFORE INSERT ON evidence_anchors
+  WHEN new.hash IS NOT (SELECT hash FROM evidence_batches WHERE last = new.position)
+  BEGIN SELECT RAISE(ABORT, 'an anchor has the hash of its row'); END;
+CREATE TRIGGER evidence_checkpoint_moves_on BEFORE UPDATE ON evidence_checkpoint WHEN new.position < old.position
+  BEGIN SELECT RAISE(ABORT, 'the checkpoint only moves on'); END;
+CREATE TRIGGER evidence_checkpoint_is_kept BEFORE DELETE ON evidence_checkpoint
+  BEGIN SELECT RAISE(ABORT, 'the checkpoint is kept'); END;
+CREATE TRIGGER evidence_anchors_never_change BEFORE UPDATE ON evidence_anchors
+  BEGIN SELECT RAISE(ABORT, 'anchors are kept'); END;
+CREATE TRIGGER evidence_anchors_are_kept BEFORE DELETE ON evidence_anchors
+  BEGIN SELECT RAISE(ABORT, 'anchors are kept'); END;
 `;
 
 const LIMITS = `
@@ -118,14 +164,6 @@ CREATE TABLE limit_slots (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Both hold JSON, or nothing for keys that may not be exchanged and have no limits of their own. */
-const KEY_GRANTS = `
-ALTER TABLE keys ADD COLUMN exchange TEXT CHECK (exchange IS NULL OR json_valid(exchange));
-ALTER TABLE keys ADD COLUMN limits TEXT CHECK (limits IS NULL OR json_valid(limits));
-CREATE TRIGGER keys_keep_their_exchange_and_limits BEFORE UPDATE OF exchange, limits ON keys
-  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
-`;
-
 const ISSUERS = `
 CREATE TABLE issuers (
   kid TEXT PRIMARY KEY,
@@ -136,33 +174,39 @@ CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
   BEGIN SELECT RAISE(ABORT, 'an issuer never changes'); END;
 `;
 
-/** Pages in the order of the list, counting what is good, and what rotations belong together: also of the rotations so far. */
-const KEY_PAGES = `
-DROP INDEX keys_by_workspace;
-CREATE INDEX keys_by_workspace ON keys (workspace, created_at DESC, id);
-CREATE INDEX keys_by_state ON keys (workspace, status, expires_at);
-ALTER TABLE keys ADD COLUMN lineage TEXT;
-WITH RECURSIVE descent (id, first) AS (
-  SELECT id, id FROM keys WHERE rotated_from IS NULL
-  UNION ALL SELECT keys.id, descent.first FROM keys JOIN descent ON keys.rotated_from = descent.id
-)
-UPDATE keys SET lineage = descent.first FROM descent WHERE descent.id = keys.id AND keys.rotated_from IS NOT NULL;
-CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
-  BEGIN SELECT RAISE(ABORT, 'the grants of a key never change'); END;
-`;
-
-/** Which key has replaced a key: also of the rotations so far, the newest where one key was rotated several times. */
-const KEY_REPLACED = `
-ALTER TABLE keys ADD COLUMN replaced_by TEXT;
-WITH newest (replaced, id) AS (
-  SELECT rotated_from, id FROM (
-    SELECT rotated_from, id, row_number() OVER (PARTITION BY rotated_from ORDER BY created_at DESC, id) AS place
-    FROM keys WHERE rotated_from IS NOT NULL)
-  WHERE place = 1
-)
-UPDATE keys SET replaced_by = newest.id FROM newest WHERE newest.replaced = keys.id;
-CREATE TRIGGER keys_are_replaced_once BEFORE UPDATE OF replaced_by ON keys WHEN old.replaced_by IS NOT NULL
-  BEGIN SELECT RAISE(ABORT, 'a key is rotated once'); END;
+/**
+ * The log of policies and their contents. The triggers see the columns; that a hash is the one that follows is checked
+ * by `PolicyLogTable`, as SQLite has no SHA-256. REPLACE deletes rows without asking their triggers: an insertion of a
+ * content that is there is ignored before that.
+ */
+const POLICY_LOG = `
+CREATE TABLE policy_log (
+  position INTEGER PRIMARY KEY CHECK (position >= 1),
+  previous TEXT NOT NULL CHECK (length(previous) = 64),
+  hash TEXT NOT NULL CHECK (length(hash) = 64),
+  record TEXT NOT NULL CHECK (json_valid(record))
+) STRICT;
+CREATE TABLE policy_contents (
+  digest TEXT PRIMARY KEY NOT NULL,
+  policy TEXT NOT NULL,
+  description TEXT NOT NULL CHECK (json_valid(description)),
+  module BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER policy_log_follows BEFORE INSERT ON policy_log
+  WHEN new.position <> 1 + coalesce((SELECT max(position) FROM policy_log), 0)
+    OR new.previous IS NOT coalesce((SELECT hash FROM policy_log ORDER BY position DESC LIMIT 1), '${GENESIS.hash}')
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added at its end'); END;
+CREATE TRIGGER policy_log_never_changes BEFORE UPDATE ON policy_log
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added'); END;
+CREATE TRIGGER policy_log_is_kept BEFORE DELETE ON policy_log
+  BEGIN SELECT RAISE(ABORT, 'what happened to policies is only ever added'); END;
+CREATE TRIGGER policy_contents_stay BEFORE INSERT ON policy_contents
+  WHEN EXISTS (SELECT 1 FROM policy_contents WHERE digest = new.digest)
+  BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER policy_contents_never_change BEFORE UPDATE ON policy_contents
+  BEGIN SELECT RAISE(ABORT, 'contents of policies are kept as they are'); END;
+CREATE TRIGGER policy_contents_are_kept BEFORE DELETE ON policy_contents
+  BEGIN SELECT RAISE(ABORT, 'contents of policies are kept as they are'); END;
 `;
 
 const SESSIONS = `
@@ -182,38 +226,7 @@ CREATE INDEX sessions_by_end ON sessions (ends_at);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
 `;
 
-/** Grants of a key that lives can change; who and where it is cannot. */
-const KEY_CHANGES = `
-DROP TRIGGER keys_keep_their_grants;
-DROP TRIGGER keys_keep_their_exchange_and_limits;
-CREATE TRIGGER keys_stay_what_they_are
-  BEFORE UPDATE OF id, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
-  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
-CREATE TRIGGER revoked_keys_keep_their_grants
-  BEFORE UPDATE OF scopes, owner, workload, labels, limits ON keys WHEN old.status = 'revoked'
-  BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
-`;
-
-/**
- * From here on batches may be compressed (`batch/compression.ts`). Those that are there stay as they are: the step only
- * keeps programs out that would read a compressed batch as one without records.
- */
-const COMPRESSED_EVIDENCE = "";
-
+/** The first is the schema of 2026-11-28, commit a0f1d9ef; databases of older versions are refused. */
 export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: "keys", sql: KEYS },
-  { version: 2, name: "evidence", sql: EVIDENCE },
-  { version: 3, name: "policies", sql: POLICIES },
-  { version: 4, name: "evidence log", sql: migrateToEvidenceLog },
-  { version: 5, name: "limits", sql: LIMITS },
-  { version: 6, name: "key grants", sql: KEY_GRANTS },
-  { version: 7, name: "issuers", sql: ISSUERS },
-  { version: 8, name: "roll-ups", sql: migrateToRollUps },
-  { version: 9, name: "key pages", sql: KEY_PAGES },
-  { version: 10, name: "policy log", sql: migrateToPolicyLog },
-  { version: 11, name: "key replaced", sql: KEY_REPLACED },
-  { version: 12, name: "evidence batches", sql: migrateToEvidenceBatches },
-  { version: 13, name: "sessions", sql: SESSIONS },
-  { version: 14, name: "key changes", sql: KEY_CHANGES },
-  { version: 15, name: "compressed evidence", sql: COMPRESSED_EVIDENCE },
+  { version: 15, name: "baseline", sql: KEYS + EVIDENCE + LIMITS + ISSUERS + POLICY_LOG + SESSIONS },
 ];

@@ -103,33 +103,10 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(versions.map((row) => Number(row["version"]))).toEqual(MIGRATIONS.map(({ version }) => version));
     });
 
-    it("of a version before rotations were serial learns which key replaced which", async () => {
-      const url = await server.database();
-      const sql = operator(url);
-      await sql`CREATE SCHEMA signalbox`;
-      await sql`CREATE TABLE signalbox.migrations (version integer PRIMARY KEY, name text, applied_at timestamptz DEFAULT now())`;
-      for (const { version, name, sql: step } of MIGRATIONS.filter((one) => one.version < 10)) {
-        await sql.unsafe(String(step));
-        await sql`INSERT INTO signalbox.migrations (version, name) VALUES (${version}, ${name})`;
-      }
-      const later = { createdAt: 1_000_001, rotatedFrom: "a" };
-      for (const record of [keyRecord("a"), keyRecord("c", { rotatedFrom: "a" }), keyRecord("b", later)]) {
-        await sql`SELECT signalbox.add_key(${JSON.stringify(record)}::text::jsonb)`;
-      }
-      const store = await open(url);
-      const replaced = (await store.keys.list()).map(({ id, replacedBy }) => [id, replacedBy]);
-      expect(replaced).toEqual([
-        ["b", null],
-        ["a", "b"],
-        ["c", null],
-      ]);
-      await expect(sql`UPDATE signalbox.keys SET replaced_by = 'c' WHERE id = 'a'`).rejects.toThrow("rotated once");
-    });
-
     it("of a newer version is refused and left alone", async () => {
       const url = await server.database();
       await (await open(url)).close();
-      const newest = MIGRATIONS.length;
+      const newest = MIGRATIONS.at(-1)?.version ?? 0;
       await operator(url)`INSERT INTO signalbox.migrations (version, name) VALUES (${newest + 1}, 'future')`;
       expect(await refusal(url)).toContain(
         `schema version ${newest + 1}, and this program supports versions up to ${newest}; run the newer program`,
