@@ -4,7 +4,7 @@ export interface Source {
   readonly text: string;
 }
 
-type Severity = "error" | "warning";
+export type Severity = "error" | "warning";
 
 /** What a report says of a code besides the finding itself. */
 export interface CodeFacts {

@@ -80,7 +80,8 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   }
   const spot: Spot = item;
   const location = providerLocation(presetOf(PRESET) ?? null, null, null);
-  const provider = imported.provider({ preset: PRESET, name: PRESET, row: {}, region: location.region, spot });
+  const { region } = location;
+  const provider = imported.provider({ preset: PRESET, name: PRESET, row: {}, region, missing: null, spot });
   imported.secrets.named("OPENROUTER_API_KEY");
   const architecture = fields?.fields("architecture") ?? null;
   const top = fields?.fields("top_provider") ?? null;

@@ -110,6 +110,8 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
     const path = ["providers", id, "auth", "aws_sigv4"];
     const where = `provider ${quote(id)}`;
     const host = awsHost(baseUrl);
+    // REGION in the host is reported as a placeholder.
+    if (host === null && IN_ADDRESS.test(baseUrl)) continue;
     if (auth.region === "") {
       const message = `${where} signs its calls, but neither \`region\` nor the host of its base_url gives the region`;
       report.value("SIGNING_REGION_MISSING", path, message, "add `region`, such as `region: eu-west-1`");
@@ -134,18 +136,34 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
  * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the right one. In capitals no provider has such a
  * name: hosts are written small, and of the others (project, account, deployment) none may or would be one of these names alone.
  */
-export const PLACEHOLDERS = ["RESOURCE", "PROJECT", "ACCOUNT", "WORKSPACE", "DEPLOYMENT", "EMBED_DEPLOYMENT"] as const;
+export const PLACEHOLDERS = [
+  "RESOURCE",
+  "PROJECT",
+  "ACCOUNT",
+  "WORKSPACE",
+  "REGION",
+  "DEPLOYMENT",
+  "EMBED_DEPLOYMENT",
+] as const;
 
 const IN_ADDRESS = new RegExp(`[/.](${PLACEHOLDERS.join("|")})(?=[/.:]|$)`);
 const ALONE = new RegExp(`^(${PLACEHOLDERS.join("|")})$`);
 
-/** Rows that were written from a preset and are not finished: everything compiles, and every call would fail. */
-export function checkPlaceholders({ endpoints, normalised, report }: ResolvedContext): void {
+/**
+ * Rows that were written from a preset or by an import and are not finished: every call would fail. Without any address (`.invalid`, which an
+ * import writes) a row is an error, unless the simulated provider answers until the secret is set.
+ */
+export function checkPlaceholders({ endpoints, file, normalised, report }: ResolvedContext): void {
   for (const { id, baseUrl } of normalised.providers.values()) {
     const placeholder = IN_ADDRESS.exec(baseUrl)?.[1];
     if (placeholder === undefined) continue;
     const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(placeholder)}`;
-    report.value("PLACEHOLDER_LEFT", ["providers", id, "base_url"], message, "replace it with your own name");
+    const auth = file.providers[id]?.auth;
+    const isSimulated = typeof auth === "object" && auth.on_missing_secret === "simulate";
+    const isMissing = new URL(baseUrl).hostname.endsWith(".invalid");
+    const severity = isMissing && !isSimulated ? "error" : "warning";
+    const path = ["providers", id, "base_url"];
+    report.value("PLACEHOLDER_LEFT", path, message, "replace it with your own name", severity);
   }
   for (const [id, { row, index }] of endpoints) {
     if (!ALONE.test(row.upstreamModel)) continue;

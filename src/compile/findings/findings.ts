@@ -1,4 +1,4 @@
-import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
+import { compareDiagnostics, type Diagnostic, type Severity } from "../../canon/diagnostic.ts";
 import { type ConfigNode, keyPosition, type Path, type Position, valuePosition } from "../authored/tree.ts";
 import type { CodeFacts } from "../../canon/diagnostic.ts";
 import { ROUTE_CODES, type RouteCode } from "./codes.ts";
@@ -26,12 +26,18 @@ export class FindingsOf<Code extends string> {
    * The same finding at the same location counts once: an alias can show one mistake many times.
    *
    * @param hint a fix that is more precise than the code's own; empty for none.
+   * @param severity where it depends on what else is written; the code's own otherwise.
    */
-  add(code: Code, at: Position, message: string, hint: string = hintOf(this.#codes[code])): void {
+  add(
+    code: Code,
+    at: Position,
+    message: string,
+    hint: string = hintOf(this.#codes[code]),
+    severity: Severity = this.#codes[code].severity,
+  ): void {
     const location = locationOf(code, at);
     const key = `${location}:${message}`;
     this.#locations.add(location);
-    const { severity } = this.#codes[code];
     this.#found.set(key, {
       code,
       severity,
@@ -59,8 +65,8 @@ export class FindingsOf<Code extends string> {
   /** Findings addressed by path instead of position. */
   on(tree: ConfigNode): ReportOf<Code> {
     return {
-      value: (code, path, message, hint) => this.add(code, valuePosition(tree, path), message, hint),
-      key: (code, path, message, hint) => this.add(code, keyPosition(tree, path), message, hint),
+      value: (code, path, ...rest) => this.add(code, valuePosition(tree, path), ...rest),
+      key: (code, path, ...rest) => this.add(code, keyPosition(tree, path), ...rest),
     };
   }
 }
@@ -74,7 +80,7 @@ function locationOf(code: string, { file = "", line, column }: Position): string
   return `${code}:${line}:${column}:${file}`;
 }
 
-type ReportAt<Code> = (code: Code, path: Path, message: string, hint?: string) => void;
+type ReportAt<Code> = (code: Code, path: Path, message: string, hint?: string, severity?: Severity) => void;
 
 /** Points at the value of a path, or at its key where the row as a whole is meant. */
 export interface ReportOf<Code> {

@@ -15,7 +15,7 @@ export const PRESET_CODES = {
     "Write `base_url`; everything else comes from the preset.",
   ),
   PLACEHOLDER_LEFT: warning(
-    "A row still has a placeholder such as RESOURCE or DEPLOYMENT from a preset or `signalbox init`, so every call would fail.",
+    "A row still has a placeholder of a preset, an import or `signalbox init`, so every call would fail; `RESOURCE.invalid` is an error, unless it is simulated.",
     "Replace it with your own name: of the resource, the project or the deployment.",
   ),
 } as const satisfies Record<string, CodeFacts>;

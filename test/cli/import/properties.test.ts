@@ -20,7 +20,7 @@ async function outputs(source: string, text: string): Promise<{ readonly text: s
   if (!("files" in imported)) return { text: formatDiagnostics("terminal", imported), errors: [] };
   const { result } = imported;
   const written = [...imported.files.values(), formatImportMarkdown(result), formatImportJson(result)];
-  return { text: written.join("\n"), errors: result.check.errors };
+  return { text: written.join("\n"), errors: result.check.errors.filter(({ code }) => code !== "PLACEHOLDER_LEFT") };
 }
 
 /** A secret that no form of a credential gives away. */

@@ -40,6 +40,8 @@ interface ProviderWish {
   readonly name: string;
   readonly row: JsonObject;
   readonly region: string;
+  /** Name of an address that the source does not have: rows with different ones are different providers. */
+  readonly missing: string | null;
   readonly spot: Spot;
 }
 
@@ -80,8 +82,8 @@ export class ImportedConfiguration implements ModelRows {
   }
 
   /** The row of a provider; the same for an equal one. */
-  provider({ preset, name, row, region, spot }: ProviderWish): PlannedProvider {
-    const key = canonicalJson({ preset, region, ...row });
+  provider({ preset, name, row, region, missing, spot }: ProviderWish): PlannedProvider {
+    const key = canonicalJson({ preset, region, missing, ...row });
     const known = this.#byRow.get(key);
     if (known !== undefined) {
       known.spots.push(spot);

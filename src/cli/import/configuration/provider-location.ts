@@ -4,6 +4,7 @@ import { hostKind } from "../../../network/address.ts";
 import { asId } from "./names.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import type { Spot } from "../fields.ts";
+import type { ImportReport } from "../import-report.ts";
 import type { ImportedConfiguration } from "./imported-configuration.ts";
 
 /** Region of providers whose source does not say where they process; no area holds it, so that policies about areas deny it. */
@@ -97,15 +98,47 @@ export function groupOf(region: string): string {
 /** Paths of single operations, which a base URL does not have. */
 const OPERATION_PATH = /\/(?:chat\/completions|completions|embeddings|rerank|v1\/messages|messages)\/*$/;
 
+/** Where calls go: an address of the source, or one that only the source's surroundings have. */
+export interface Address {
+  /** Without credentials, query and slash at the end; {@link MISSING_ADDRESS} where the source does not have it. */
+  readonly base: string;
+  /** Name of the variable that has it, or of the line, so that two missing addresses are two providers; `null` for an address of the source. */
+  readonly missing: string | null;
+}
+
 /**
- * A base URL of the source as routes.yaml takes it: without credentials, query and slash at the end.
- *
- * @returns `null` where it is none, which has been reported.
+ * Written for an address that is not in the source. A preset's own host would get prompts and keys of another server; `.invalid` never resolves
+ * (RFC 2606, section 2), and `check` reports the capitals.
  */
-export function baseUrlOf(text: string, spot: Spot, { findings, report }: ImportedConfiguration): string | null {
+const MISSING_ADDRESS = "https://RESOURCE.invalid";
+
+/** Reports an address that the source does not have. @param variable that has it, where the source names one. */
+export function missingAddress(variable: string | null, spot: Spot, why: string, report: ImportReport): Address {
+  const text = `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`;
+  report.add("decide", spot, text);
+  return { base: MISSING_ADDRESS, missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`) };
+}
+
+/** Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$X`, `{{ X }}`, `<x>`, `%X%`. */
+const TEMPLATE = /(?:^os\.environ\/|\$\{?|\{\{|<|%(?=\w+%))\W*([A-Za-z_]\w*)?/;
+/** URLs take a host that ends in a number for an IPv4 address (WHATWG URL, section 3.5, "ends in a number"). */
+const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
+
+/** A base URL of the source as routes.yaml takes it. */
+export function baseUrlOf(text: string, spot: Spot, { findings, report }: ImportedConfiguration): Address {
+  const template = TEMPLATE.exec(text);
+  if (template !== null) {
+    const variable = template[1] ?? null;
+    const where = variable === null || looksLikeSecret(variable) ? "" : ` (\`${variable}\`)`;
+    return missingAddress(variable, spot, `the address is not in the source but in its environment${where}`, report);
+  }
+  if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
+    const why = "no URL can have this host, because its last part is a number. Give the server another name";
+    return missingAddress(null, spot, why, report);
+  }
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add("WRONG_VALUE", spot.at, "this is not an http(s) URL", "write scheme, host and path");
-    return null;
+    return { base: MISSING_ADDRESS, missing: "" };
   }
   const url = new URL(text);
   if (url.username !== "" || url.password !== "")
@@ -113,10 +146,10 @@ export function baseUrlOf(text: string, spot: Spot, { findings, report }: Import
   if (url.search !== "" || url.hash !== "") report.add("left_out", spot, "the query of the URL: base URLs have none");
   const bare = `${url.protocol}//${url.host}${url.pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
   if (looksLikeSecret(bare)) {
-    report.add("decide", spot, "the URL looks as if it held a credential, so it is not carried over");
-    return null;
+    const why = "the address looks as if it held a credential, so it is not carried over";
+    return missingAddress(null, spot, why, report);
   }
-  return bare;
+  return { base: bare, missing: null };
 }
 
 /** Keys of a row that an address needs besides `base_url`, and the address where plain http cannot be. */

@@ -26,7 +26,7 @@ export function cloudAuth(
   imported: ImportedConfiguration,
 ): CloudConnection | null {
   if (cloud === "sigv4") return amazon(params, row, base, imported);
-  return cloud === "oauth" ? google(params, imported) : null;
+  return cloud === "oauth" ? google(params, base, imported) : null;
 }
 
 /** Parts of a key, which the row reads from the variables that AWS's own tools have. */
@@ -45,11 +45,11 @@ function amazon(
   if (region !== null)
     report.addMembers("carried", params, ["aws_region_name"], "region of the provider, and of its host");
   const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
-  if (region === null && !params.has("api_base"))
+  if (region === null && base === null)
     report.add(
       "decide",
       params,
-      "no region is given: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
+      "LiteLLM reads the region from AWS_REGION_NAME: write it into `base_url` and `region`",
     );
   for (const name of AWS_KEYS) {
     const item = params.item(name);
@@ -72,6 +72,8 @@ function amazon(
   if (profile !== null)
     report.addMembers("carried", params, ["aws_profile_name"], "`credentials: shared_file` with the profile");
   const awsRegion = region ?? "us-east-1";
+  const hostRegion = region ?? "REGION";
+  const isKnown = region !== null || shown !== null;
   // A host of one's own does not say for which region calls are signed.
   const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
   const isPlain = credentials === "env" && row === undefined && !isOwnHost;
@@ -84,8 +86,8 @@ function amazon(
   const host = row?.["dialect"] === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
   return {
     auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
-    region: region ?? (row === undefined ? shown : awsRegion),
-    baseUrl: row === undefined || base !== null ? base : `https://${host}.${awsRegion}.amazonaws.com`,
+    region: region ?? shown,
+    baseUrl: base ?? (row === undefined && isKnown ? null : `https://${host}.${hostRegion}.amazonaws.com`),
   };
 }
 
@@ -107,10 +109,8 @@ function namedRegion(
   return null;
 }
 
-function google(params: Fields, imported: ImportedConfiguration): CloudConnection {
+function google(params: Fields, base: string | null, imported: ImportedConfiguration): CloudConnection {
   const { report } = imported;
-  const made = "`base_url` is made of project and location; write another address by hand";
-  report.addMembers("decide", params, ["api_base"], made);
   const project = plainText(params, "vertex_project", imported, "the project") ?? "PROJECT";
   const location = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", imported);
   for (const name of ["vertex_project", "vertex_location"]) {
@@ -118,10 +118,11 @@ function google(params: Fields, imported: ImportedConfiguration): CloudConnectio
     if (item !== null && !isReference(item.node))
       report.add("carried", item, "`base_url` and `region` of the provider");
   }
-  if (location === null)
+  if (!params.has("vertex_location"))
     report.add("decide", params, "no location is given: `us-central1`, LiteLLM's default, is written");
   if (project === "PROJECT") report.add("decide", params, "no project is given: replace PROJECT with yours");
-  const googleLocation = location ?? "us-central1";
+  // A location of the environment is not LiteLLM's default.
+  const googleLocation = location ?? (params.has("vertex_location") ? "REGION" : "us-central1");
   const host =
     googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;
   const isClaude = /(?:^|\/)claude/.test(params.text("model") ?? "");
@@ -129,8 +130,9 @@ function google(params: Fields, imported: ImportedConfiguration): CloudConnectio
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {
     auth: credentialsOf(params, report),
-    region: googleLocation,
-    baseUrl: `https://${host}/v1/projects/${safe}/locations/${googleLocation}/publishers/${owner}`,
+    region: googleLocation === "REGION" ? null : googleLocation,
+    // Calls meant for an address of the source must not reach Google's.
+    baseUrl: base ?? `https://${host}/v1/projects/${safe}/locations/${googleLocation}/publishers/${owner}`,
   };
 }
 

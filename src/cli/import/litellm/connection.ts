@@ -1,21 +1,39 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { hostEvidence } from "../../../compile/checks/regions.ts";
 import { presetOf } from "../../../compile/presets.ts";
-import { baseUrlOf, transportOf, OWN, providerLocation, UNSTATED } from "../configuration/provider-location.ts";
+import {
+  type Address,
+  baseUrlOf,
+  missingAddress,
+  OWN,
+  providerLocation,
+  transportOf,
+  UNSTATED,
+} from "../configuration/provider-location.ts";
 import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asId } from "../configuration/names.ts";
 import type { PlannedProvider } from "../configuration/rows.ts";
-import { type Fields, isReference } from "../fields.ts";
+import type { Fields, Item } from "../fields.ts";
 import { cloudAuth } from "./cloud-auth.ts";
 import { type LiteLlmProvider, PROVIDERS, splitModel } from "./provider-table.ts";
-import { plainText, variableOf } from "./secret-fields.ts";
+import { plainText, REFERENCE, variableOf } from "./secret-fields.ts";
 
 /** A model at a provider, as one row of `model_list` means it. */
 export interface Connection {
   readonly provider: PlannedProvider;
   /** The provider's name of the model. */
   readonly upstream: string;
+}
+
+/** Parts of the file that rows refer to. */
+export interface Surroundings {
+  /** `credential_list`, by name. */
+  readonly credentials: ReadonlyMap<string, Fields>;
+  /** `environment_variables`, which LiteLLM sets before it reads anything else. */
+  readonly environment: Fields | null;
+  /** `litellm_settings`; its `api_base` is of all rows that have none. */
+  readonly settings: Fields | null;
 }
 
 /** Azure's versions from which its `v1` path is meant. */
@@ -26,6 +44,7 @@ export function connectionOf(
   params: Fields,
   mode: string,
   region: string | null,
+  surroundings: Surroundings,
   imported: ImportedConfiguration,
 ): Connection | string {
   const written = plainText(params, "model", imported, "the model");
@@ -39,10 +58,13 @@ export function connectionOf(
   const bare = name.replace(/^(?:converse|converse_like|invoke|chat|rerank)\//, "");
   const isResponses = mode === "responses" || bare.startsWith("responses/");
   const upstream = bare.replace(/^responses\//, "");
-  const address = addressOf(params, row, imported);
-  const { preset, path } = presetFor({ row, form, base: address, params }, isResponses);
-  const base = address === null || address.endsWith(path) ? address : `${address}${path}`;
-  const provider = providerOf({ params, row, prefix, preset, form, base, region, imported });
+  const address = addressOf(params, prefix, row, surroundings, imported);
+  const missing = address?.missing ?? null;
+  const { preset, path } = presetFor({ row, form, base: address?.base ?? null, params }, isResponses);
+  // The preset has a placeholder of its own, in the form of the provider's hosts.
+  const hasForm = row.cloud === undefined && preset !== null && presetOf(preset)?.address !== undefined;
+  const base = address === null || (missing !== null && hasForm) ? null : withPath(address.base, path);
+  const provider = providerOf({ params, row, prefix, preset, form, base, missing, region, imported });
   if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
 }
@@ -54,6 +76,7 @@ interface Bits {
   readonly preset: string | null;
   readonly form: NonNullable<LiteLlmProvider["models"]>[number] | undefined;
   readonly base: string | null;
+  readonly missing: string | null;
   readonly region: string | null;
   readonly imported: ImportedConfiguration;
 }
@@ -73,24 +96,48 @@ function presetFor(
   return { preset: isElsewhere ? null : row.preset, path };
 }
 
-/** Base URL before its path; `null` where the preset's is meant. */
-function addressOf(params: Fields, row: LiteLlmProvider, imported: ImportedConfiguration): string | null {
-  const names = ["api_base", "base_url", "aws_bedrock_runtime_endpoint"];
-  const name = names.find((one) => params.has(one)) ?? "api_base";
-  const [item = null] = names.flatMap((one) => params.item(one) ?? []);
-  if (item === null) return row.base ?? null;
-  if (isReference(item.node)) {
-    imported.report.add("decide", item, "LiteLLM reads the address from the environment; write it into routes.yaml");
-    return row.base ?? null;
+function withPath(base: string, path: string): string {
+  return base.endsWith(path) ? base : `${base}${path}`;
+}
+
+/** Members of a row that hold the address. */
+export const ADDRESSES = ["api_base", "base_url", "aws_bedrock_runtime_endpoint"];
+
+/** Address before its path; `null` where the preset's is meant. */
+function addressOf(
+  params: Fields,
+  prefix: string,
+  row: LiteLlmProvider,
+  { environment, settings }: Surroundings,
+  imported: ImportedConfiguration,
+): Address | null {
+  const usual = [`${prefix.toUpperCase()}_API_BASE`, `${prefix.toUpperCase()}_BASE_URL`];
+  const given = [
+    ...ADDRESSES.map((name) => params.item(name)),
+    settings?.item("api_base"),
+    ...usual.map((name) => environment?.item(name)),
+  ].find((one) => one !== null && one !== undefined);
+  if (given === undefined) {
+    if (row.base !== undefined) return { base: row.base, missing: null };
+    if (row.preset !== null && row.hasNoDefault !== true) return null;
+    const why = `LiteLLM reads the address from \`${usual[0]}\``;
+    return missingAddress(usual[0] ?? null, params, why, imported.report);
   }
-  const text = params.text(name);
-  const url = text === null ? null : baseUrlOf(text, item, imported);
-  if (url === null) return row.base ?? null;
-  return row.trim === undefined ? url : url.replace(row.trim, "");
+  const written = textOf(given);
+  const set = written.startsWith(REFERENCE) ? environment?.item(written.slice(REFERENCE.length)) : null;
+  const { base, missing } = baseUrlOf(set === null || set === undefined ? written : textOf(set), given, imported);
+  if (missing === null)
+    for (const item of [given, set ?? []].flat()) imported.report.add("carried", item, "`base_url` of the provider");
+  return { base: missing !== null || row.trim === undefined ? base : base.replace(row.trim, ""), missing };
+}
+
+/** Text of a scalar; other values are no address. */
+function textOf({ node }: Item): string {
+  return node.kind === "scalar" ? String(node.value) : "";
 }
 
 function providerOf(bits: Bits): PlannedProvider {
-  const { params, row, preset, form, imported, prefix, region, base: written } = bits;
+  const { params, row, preset, form, imported, prefix, region, missing, base: written } = bits;
   const version = versionOf(bits);
   const facts = preset === null ? null : (presetOf(preset) ?? null);
   const cloud = cloudAuth(params, row.cloud, form?.row, written, imported);
@@ -100,12 +147,8 @@ function providerOf(bits: Bits): PlannedProvider {
   const location = providerLocation(facts, given, cloud?.region ?? (isNamed ? null : region));
   const unpinned = "the address does not pin the region: docs/presets.md has addresses that do";
   if (isNamed) imported.report.add("decide", params.spot("region_name"), unpinned);
-  const base =
-    cloud === null && location.baseUrl === null && preset === null
-      ? "https://RESOURCE.example.com/v1"
-      : location.baseUrl;
   const spot = params.has("api_base") ? params.spot("api_base") : params;
-  const address = transportOf(base, location.isPrivate, spot, imported);
+  const address = transportOf(location.baseUrl, location.isPrivate, spot, imported);
   if (location.doubt !== null) imported.report.add("decide", spot, location.doubt);
   const own = form === undefined || form.row !== undefined ? (form?.row ?? row.row) : undefined;
   const shape: JsonObject =
@@ -114,7 +157,7 @@ function providerOf(bits: Bits): PlannedProvider {
   const auth = cloud?.auth ?? keyOf(bits, suggested, location.isPrivate || location.region === OWN);
   return imported.provider({
     preset,
-    name: nameOf(preset ?? prefix, location.region, address.base_url ?? null),
+    name: nameOf(preset ?? prefix, location.region, missing, address.base_url ?? null),
     row: {
       ...address,
       ...shape,
@@ -122,6 +165,7 @@ function providerOf(bits: Bits): PlannedProvider {
       ...auth,
     },
     region: location.region,
+    missing,
     spot: params,
   });
 }
@@ -156,8 +200,8 @@ function keyOf(bits: Bits, suggested: string, isOwn: boolean): { readonly auth?:
   return keyedAuth(preset, imported.secrets.named(suggested));
 }
 
-function nameOf(base: string, region: string, address: string | null): string {
-  const label = address === null ? null : labelOf(new URL(address).hostname);
+function nameOf(base: string, region: string, missing: string | null, address: string | null): string {
+  const label = missing ?? (address === null ? null : labelOf(new URL(address).hostname));
   if (label !== null) return asId(`${base}-${label}`, base);
   const isPlain = region === "global" || region === OWN || region === UNSTATED;
   return asId(isPlain ? base : `${base}-${region}`, base);

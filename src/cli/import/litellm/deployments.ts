@@ -5,7 +5,7 @@ import type { ImportedConfiguration } from "../configuration/imported-configurat
 import { modeOf, operationOf } from "../configuration/models.ts";
 import type { PlannedEndpoint } from "../configuration/rows.ts";
 import type { Fields, Spot } from "../fields.ts";
-import { connectionOf, type Connection } from "./connection.ts";
+import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./connection.ts";
 import { knownKeys } from "./known-keys.ts";
 import { priceOf } from "./prices.ts";
 import { plainText } from "./secret-fields.ts";
@@ -71,12 +71,8 @@ const NO_CAPABILITY = [
   "supports_embedding_image_input",
 ];
 
-/** Reads a row. @param credentials values of `credential_list`, by name. */
-export function readRow(
-  row: Fields,
-  credentials: ReadonlyMap<string, Fields>,
-  imported: ImportedConfiguration,
-): ReadRow | null {
+/** Reads a row. */
+export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration): ReadRow | null {
   const name = plainText(row, "model_name", imported, "the name");
   const own = row.fields("litellm_params");
   if (name === null && !row.has("model_name")) row.missing("model_name", "write the name that callers send as `model`");
@@ -88,7 +84,7 @@ export function readRow(
     return null;
   }
   const info = row.fields("model_info");
-  const params = withCredential(own, credentials, imported);
+  const params = withCredential(own, surroundings, imported);
   const isWild = name.includes("*") || (own.text("model") ?? "").includes("*");
   const finish = (): void => {
     if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
@@ -100,8 +96,8 @@ export function readRow(
     imported.report.addUnread(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] });
   };
   return isWild
-    ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, imported) }
-    : { name, finish, deployment: deploymentOf(name, params, info, imported), wildcard: null };
+    ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, surroundings, imported) }
+    : { name, finish, deployment: deploymentOf(name, params, info, surroundings, imported), wildcard: null };
 }
 
 /** What stands in a row of which nothing was written. */
@@ -116,23 +112,27 @@ const LIMIT =
   "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
 
 /** The parameters with those that their credential has. */
-function withCredential(
-  own: Fields,
-  credentials: ReadonlyMap<string, Fields>,
-  { report }: ImportedConfiguration,
-): Fields {
+function withCredential(own: Fields, { credentials }: Surroundings, { report }: ImportedConfiguration): Fields {
   const item = own.item("litellm_credential_name");
   if (item === null) return own;
-  const found = credentials.get(own.text("litellm_credential_name") ?? "");
+  const name = own.text("litellm_credential_name") ?? "";
+  const found = credentials.get(name);
   if (found === undefined) {
     report.add("decide", item, "`credential_list` has no such credential: write `auth` of the provider");
-    return own;
+    // A stored credential may have an address besides its key.
+    return ADDRESSES.some((one) => own.has(one)) ? own : own.with("api_base", `os.environ/${name}`);
   }
   report.add("carried", item, "provider with this credential");
   return own.over(found);
 }
 
-function wildcardOf(name: string, params: Fields, info: Fields | null, imported: ImportedConfiguration): Wildcard {
+function wildcardOf(
+  name: string,
+  params: Fields,
+  info: Fields | null,
+  surroundings: Surroundings,
+  imported: ImportedConfiguration,
+): Wildcard {
   const written = params.text("model") ?? "";
   // Without a star of its own the row has one model, whatever callers write.
   const of = (star: string): string => (written.includes("*") ? written.replace("*", () => star) : written);
@@ -145,6 +145,7 @@ function wildcardOf(name: string, params: Fields, info: Fields | null, imported:
         name.replace("*", () => star),
         params.with("model", of(star)),
         info,
+        surroundings,
         imported,
       ),
   };
@@ -154,6 +155,7 @@ function deploymentOf(
   name: string,
   params: Fields,
   info: Fields | null,
+  surroundings: Surroundings,
   imported: ImportedConfiguration,
 ): Deployment | null {
   const { report } = imported;
@@ -168,7 +170,7 @@ function deploymentOf(
   if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
     report.add("changed", params.spot("model"), "served as chat: plain completions are translated");
   const region = plainText(params, "region_name", imported, "the region");
-  const connection = connectionOf(params, mode, region, imported);
+  const connection = connectionOf(params, mode, region, surroundings, imported);
   if (typeof connection === "string") {
     report.add("left_out", params.spot("model"), connection);
     return null;

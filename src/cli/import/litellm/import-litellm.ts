@@ -39,8 +39,12 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
     litellm: root.fields("litellm_settings"),
     general: root.fields("general_settings"),
   };
-  const credentials = credentialsOf(root);
-  const read = root.rows("model_list").flatMap((row) => readRow(row, credentials, imported) ?? []);
+  const surroundings = {
+    credentials: credentialsOf(root),
+    environment: root.fields("environment_variables"),
+    settings: settings.litellm,
+  };
+  const read = root.rows("model_list").flatMap((row) => readRow(row, surroundings, imported) ?? []);
   if (read.length === 0 && !imported.findings.failed)
     imported.findings.add(
       "MISSING_KEY",
@@ -68,6 +72,12 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
   imported.report.addUnread(settings.router, knownKeys("router_settings"));
   imported.report.addUnread(settings.litellm, knownKeys("litellm_settings"));
   imported.report.addUnread(settings.general, knownKeys("general_settings"));
+  for (const [, item] of surroundings.environment?.unread() ?? [])
+    imported.report.add(
+      "left_out",
+      item,
+      "variables belong to the environment; keep files with their values out of git",
+    );
   root.item("include");
   imported.report.addUnread(root, knownKeys("file"));
 }

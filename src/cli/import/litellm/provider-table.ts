@@ -8,6 +8,8 @@ export interface LiteLlmProvider {
   readonly variable?: string;
   /** Base URL where `api_base` is absent and the preset has none. */
   readonly base?: string;
+  /** LiteLLM has no address of its own for these servers: without `api_base` a variable has it. */
+  readonly hasNoDefault?: true;
   /** What of their `api_base` is no part of `base_url`. */
   readonly trim?: RegExp;
   /** Path that follows then. */
@@ -78,7 +80,7 @@ const MISTRAL: LiteLlmProvider = { preset: "mistral" };
 const VERSION_PATH = /\/v[12]$/;
 const COHERE: LiteLlmProvider = { preset: "cohere", trim: VERSION_PATH };
 const OLLAMA: LiteLlmProvider = { preset: "ollama", path: "/v1" };
-const VLLM: LiteLlmProvider = { preset: "vllm" };
+const VLLM: LiteLlmProvider = { preset: "vllm", hasNoDefault: true };
 
 /** By the prefix of `litellm_params.model`. */
 export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
@@ -125,7 +127,7 @@ export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
   vllm: VLLM,
   ollama: OLLAMA,
   ollama_chat: OLLAMA,
-  lm_studio: { preset: "lm-studio" },
+  lm_studio: { preset: "lm-studio", hasNoDefault: true },
   llamafile: { preset: "llama-cpp" },
   openai_like: compatible("OPENAI_LIKE_API_KEY"),
   custom_openai: compatible("OPENAI_API_KEY"),

@@ -4,7 +4,7 @@ import type { ImportedConfiguration } from "../configuration/imported-configurat
 import { meansNoKey, type Secrets } from "../configuration/secrets.ts";
 import { type Fields, isReference } from "../fields.ts";
 
-const REFERENCE = "os.environ/";
+export const REFERENCE = "os.environ/";
 
 /** Keeps literal keys away from the variables that the source names. */
 export function reserveVariables(tree: ConfigNode, secrets: Secrets): void {

@@ -1,7 +1,7 @@
 import { presetOf } from "../../../compile/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import { baseUrlOf, transportOf, providerLocation } from "../configuration/provider-location.ts";
+import { baseUrlOf, missingAddress, transportOf, providerLocation } from "../configuration/provider-location.ts";
 import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { modeOf, operationOf } from "../configuration/models.ts";
@@ -146,9 +146,19 @@ function providerOf(
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   const isResource = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
   const written = host ?? (isResource ? `https://${resource}.openai.azure.com${path}` : null);
+  const facts = presetOf(preset) ?? null;
   report.addMembers("carried", fields, ["api_version", "azure_api_version"], "`api_version` of the provider");
-  const base =
-    written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported);
+  // Portkey has no address for servers of one's own.
+  const isOwn = facts?.provider["network"] === "private";
+  const address =
+    written !== null
+      ? baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported)
+      : isOwn || isSecretly(fields, "custom_host")
+        ? missingAddress(slug, fields, "the address is not in the source: `custom_host` would have it", report)
+        : null;
+  const missing = address?.missing ?? null;
+  // The preset has a placeholder of its own, in the form of the provider's hosts.
+  const base = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
   const names = ["resource_name", "azure_resource_name", "custom_host"];
   report.addMembers("carried", fields, names, "`base_url` of the provider");
   const region = fields.text("aws_region") ?? fields.text("vertex_region");
@@ -159,18 +169,24 @@ function providerOf(
     secrets.literal(fields.text(name) ?? "", name.toUpperCase(), item);
     report.add("decide", item, "this line holds a key: the cloud's own variables replace it (docs/configuration.md)");
   }
-  const location = providerLocation(presetOf(preset) ?? null, base, region);
+  const location = providerLocation(facts, base, region);
   if (location.doubt !== null) report.add("decide", fields, location.doubt);
-  const address = transportOf(location.baseUrl, location.isPrivate, fields, imported);
+  const transport = transportOf(location.baseUrl, location.isPrivate, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
   const auth: JsonObject = variable === null ? {} : { ...keyedAuth(preset, variable) };
   return imported.provider({
     preset,
     name: asId(slug ?? preset, preset),
-    row: { ...address, ...(version !== null && { api_version: version }), ...auth },
+    row: { ...transport, ...(version !== null && { api_version: version }), ...auth },
     region: location.region,
+    missing,
     spot: fields,
   });
+}
+
+/** Whether a secret of Portkey's vault has the value: `secret_mappings: [{ target_field, … }]`. */
+function isSecretly(fields: Fields, name: string): boolean {
+  return fields.rows("secret_mappings").some((row) => row.text("target_field") === name);
 }
 
 /** The variable of a target's key; `null` for providers without one. */
