@@ -1,3 +1,4 @@
+import type { Capability } from "./capability.ts";
 import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./policy.ts";
 import type { Balance, EndpointRow, RouteRow, ModelRow } from "./table.ts";
 import type { RequestShape } from "./request.ts";
@@ -105,19 +106,21 @@ interface DenyDecision extends DecisionEvidence {
 
 export type Decision = RouteDecision | DenyDecision;
 
+/** Formats of answers that a forced tool can stand in for. */
+export const EMULATED_FORMATS = ["json_schema", "json_object"] as const satisfies readonly Capability[];
+
 /**
- * Whether this endpoint gets a response schema as a forced tool: only where the route declares it, the endpoint has tools and no schemas of its own, and the
+ * Whether this endpoint gets a response format as a forced tool: only where the route declares it, the endpoint has tools and not the format, and the
  * request leaves tool choice and reasoning free, which providers refuse together with a forced tool (docs/protocols.md#schemas-as-tools).
  */
-export function emulatesSchema(
+export function emulatesFormat(
   route: Pick<RouteRow, "emulateSchema">,
   shape: Pick<RequestShape, "needs" | "features">,
   endpoint: EndpointRow,
 ): boolean {
   return (
     route.emulateSchema &&
-    shape.needs.includes("json_schema") &&
-    !endpoint.capabilities.includes("json_schema") &&
+    EMULATED_FORMATS.some((format) => shape.needs.includes(format) && !endpoint.capabilities.includes(format)) &&
     endpoint.capabilities.includes("tools") &&
     endpoint.features.includes("tool_choice_named") &&
     endpoint.features.includes("tool_choice_required") &&

@@ -221,6 +221,7 @@ export interface UpstreamFailure {
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
   unexpected_output_item:
     "the provider answered with output that the request did not require, or that the answer cannot represent",
+  format_not_followed: "the model's answer is not the JSON that the request's response format requires",
   missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
 };
 

@@ -1,6 +1,6 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling, type Approvals } from "../canon/approvals.ts";
-import { type Candidate, emulatesSchema } from "../canon/decision.ts";
+import { type Candidate, emulatesFormat, EMULATED_FORMATS } from "../canon/decision.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
@@ -114,7 +114,7 @@ export function endpointApprovals(
   ];
 }
 
-/** @param shape of the request; looked at only for what may stand in for `json_schema`. */
+/** @param shape of the request; looked at only for what may stand in for a response format. */
 export function capabilityApprovals(
   workspace: WorkspaceRow,
   route: RouteRow,
@@ -130,7 +130,7 @@ export function capabilityApprovals(
       subject: capability,
       passes: ({ endpoint }) =>
         endpoint.capabilities.includes(capability) ||
-        (capability === "json_schema" && emulatesSchema(route, shape, endpoint)),
+        (EMULATED_FORMATS.some((format) => format === capability) && emulatesFormat(route, shape, endpoint)),
     });
   }
   if (facts.approved) {

@@ -47,7 +47,7 @@ export interface ExchangePlan {
 interface ExchangeOptions {
   readonly surface: Surface;
   readonly request: InferenceRequest;
-  /** `null` where the endpoint speaks the surface's dialect. */
+  /** `null` where the request is relayed: the endpoint speaks the surface's dialect and has the response format. */
   readonly prepared: PreparedTranslation | null;
   readonly route: RouteRow;
   readonly edits: RequestEdits;
@@ -55,7 +55,7 @@ interface ExchangeOptions {
 }
 
 /**
- * Prepares the exchange with an endpoint: relays where surface and endpoint speak the same dialect, and translates otherwise
+ * Prepares the exchange with an endpoint: translates where the request was prepared for that, and relays otherwise
  * (docs/architecture.md#translation).
  *
  * @param upstream the endpoint's dialect.

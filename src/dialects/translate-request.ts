@@ -1,4 +1,4 @@
-import { type RequestEdits, emulatesSchema } from "../canon/decision.ts";
+import { type RequestEdits, emulatesFormat } from "../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { FEATURES, type Feature } from "../canon/generate/feature.ts";
 import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
@@ -9,7 +9,7 @@ import { saysNothing, shownName, type FieldRegistry, RequestReading } from "./fi
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
 import type { Turn } from "../canon/generate/message.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import { type SchemaEmulation, emulateSchema } from "./emulate-schema.ts";
+import { type FormatEmulation, emulateFormat } from "./emulate-format.ts";
 
 /** How a surface makes canon of its own bodies. */
 export interface CanonReader {
@@ -85,12 +85,12 @@ function isAbsent(body: JsonObject, name: string): boolean {
 
 /**
  * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or `null`. A decision sends no such request to an endpoint
- * of another protocol.
+ * of another protocol, but it may send one to an endpoint that lacks the requested response format.
  */
 function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
   const path = paths.get(feature);
   if (path === undefined) return null;
-  const sentence = `${path} uses ${FEATURES[feature]}, and the request would go to an endpoint of another one`;
+  const sentence = `${path} uses ${FEATURES[feature]}, and the request would be translated for its endpoint`;
   return invalidRequest("feature_not_supported", sentence, path);
 }
 
@@ -113,8 +113,8 @@ export interface PreparedTranslation {
   /** The request of the endpoint, in canon. */
   readonly sent: GenerateRequest;
   readonly formatted: FormattedRequest;
-  /** `null` unless a response schema is requested as a tool. */
-  readonly emulation: SchemaEmulation | null;
+  /** `null` unless a response format is requested as a tool. */
+  readonly emulation: FormatEmulation | null;
   /** Calls beyond the first are left out of answers. */
   readonly keepsFirstCall: boolean;
   readonly stripped: readonly string[];
@@ -129,8 +129,8 @@ export function prepareTranslation(
   target: Target,
   upstream: Upstream,
 ): PreparedTranslation | ServiceError {
-  const emulation = emulatesSchema(route, shape, target.endpoint)
-    ? emulateSchema(canonical.request, target.endpoint)
+  const emulation = emulatesFormat(route, shape, target.endpoint)
+    ? emulateFormat(canonical.request, target.endpoint)
     : null;
   const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
   const formatted = upstream.format(sent, target);

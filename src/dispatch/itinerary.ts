@@ -5,7 +5,11 @@ import { hasCalledProvider } from "./failures.ts";
 export const NOT_WAITED = "not_waited";
 
 /** Codes of answers that the same provider would give again: what it makes of the request has no form in the caller's protocol. */
-const GIVEN_AGAIN: ReadonlySet<string> = new Set(["unexpected_output_item", "missing_finish_reason"]);
+const GIVEN_AGAIN: ReadonlySet<string> = new Set([
+  "unexpected_output_item",
+  "missing_finish_reason",
+  "format_not_followed",
+]);
 
 /**
  * A timeout that the provider itself reported (408) was quick.

@@ -1,4 +1,4 @@
-import type { Candidate, RouteDecision } from "../canon/decision.ts";
+import { type Candidate, emulatesFormat, type RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
@@ -10,12 +10,12 @@ import { upstreamFor } from "../dialects/exchange-plan.ts";
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {
   readonly decision: RouteDecision;
-  /** Endpoint id → the request in its protocol; nothing for endpoints that speak the caller's protocol. */
+  /** Endpoint id → the request in its protocol; nothing for endpoints that the request is relayed to. */
   readonly prepared: ReadonlyMap<string, PreparedTranslation>;
 }
 
 /**
- * Translates the request for every candidate of another dialect before anything is recorded or sent: whether a request can be served must not depend on
+ * Translates the request for every candidate of another dialect, or whose response format a tool stands in for, before anything is recorded or sent: whether a request can be served must not depend on
  * which provider is up. A member that a candidate cannot take denies the request, or leaves such fallbacks out where the route has `on_gap: narrow`, as
  * any other gap does (docs/concepts.md#how-a-decision-is-made). Simulation calls the same function.
  */
@@ -26,7 +26,9 @@ export function prepareTranslations(
   route: RouteRow,
   decision: RouteDecision,
 ): TranslatableDecision | ServiceError {
-  const foreign = decision.plan.filter(({ endpoint }) => endpoint.dialect !== surface.dialect);
+  const foreign = decision.plan.filter(
+    ({ endpoint }) => endpoint.dialect !== surface.dialect || emulatesFormat(route, request.shape, endpoint),
+  );
   if (foreign.length === 0) return { decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);
   const prepared = new Map<string, PreparedTranslation>();

@@ -3,7 +3,7 @@ import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
-import { emulateSchema } from "../../src/dialects/emulate-schema.ts";
+import { emulateFormat } from "../../src/dialects/emulate-format.ts";
 import { refusingEnds, TranslatedStream, firstCallOf, keepingFirstCall } from "../../src/dialects/translated-stream.ts";
 import { forOneTool } from "../../src/dialects/translate-request.ts";
 
@@ -200,7 +200,7 @@ describe("a response schema requested as a tool", () => {
   const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };
 
   it("forces the tool, and its arguments are the answer's text", () => {
-    const emulation = emulateSchema(request, ENDPOINT);
+    const emulation = emulateFormat(request, ENDPOINT);
     expect(emulation.request).toMatchObject({
       format: null,
       tools: [{ name: "json_response", parameters: { type: "object" } }],
@@ -214,7 +214,7 @@ describe("a response schema requested as a tool", () => {
 
   it("leaves the caller's own tools to the model, whatever they are called", () => {
     const own = { name: "json_response", description: null, parameters: null, strict: null, cache: null };
-    const emulation = emulateSchema({ ...request, tools: [own] }, ENDPOINT);
+    const emulation = emulateFormat({ ...request, tools: [own] }, ENDPOINT);
     expect(emulation.request.toolChoice).toEqual({ mode: "required" });
     expect(emulation.request.tools.map(({ name }) => name)).toEqual(["json_response", "json_response_2"]);
     const answer = collectAnswer(emulation.map([start, ...call(0, "json_response", "{}"), calls]));
@@ -231,15 +231,32 @@ describe("a response schema requested as a tool", () => {
   it.each([
     ["text before it", [...spoken, ...call(1, "json_response", "{}")]],
     ["a second call", [...call(0, "json_response", "{}"), ...call(1, "json_response", "{}")]],
+    ["text alone", spoken],
+    ["nothing", []],
   ])("is a failure where the answer is not one document: %s", (_, events) => {
-    const answer = collectAnswer(emulateSchema(request, ENDPOINT).map([start, ...events, calls]));
-    expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed" } });
+    const answer = collectAnswer(emulateFormat(request, ENDPOINT).map([start, ...events, calls]));
+    expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed", code: "format_not_followed" } });
+  });
+
+  it("takes the text of a model that ignores the tool and answers in JSON", () => {
+    const { map } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT);
+    const said = spoken.map((event) => (event.type === "text" ? { ...event, text: '{"a":1}' } : event));
+    const answer = collectAnswer(map([start, ...said, { ...calls, reason: "stop" }]));
+    expect(answer).toMatchObject({ blocks: [{ kind: "text", text: '{"a":1}' }], finish: { reason: "stop" } });
+    const cut = collectAnswer(map([start, ...spoken, { ...calls, reason: "length" }]));
+    expect(cut).toMatchObject({ finish: { reason: "length" }, failure: null });
+  });
+
+  it("describes the tool for any JSON object, which models call without arguments otherwise", () => {
+    const { tools } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT).request;
+    expect(tools).toMatchObject([{ parameters: { type: "object" } }]);
+    expect(tools[0]?.description).toContain("members");
   });
 
   it("has output with the answer's first character, not with the call that we requested", () => {
     const [opened, said] = call(0, "json_response", "{}");
     if (opened === undefined || said === undefined) throw new Error("no call");
-    const parser = emulateSchema(request, ENDPOINT).wrap(parserOf([[start, opened], [said]], []));
+    const parser = emulateFormat(request, ENDPOINT).wrap(parserOf([[start, opened], [said]], []));
     const stream = new TranslatedStream(parser, renderer);
     stream.push(new Uint8Array());
     expect(stream.hasOutput).toBe(false);
@@ -248,7 +265,7 @@ describe("a response schema requested as a tool", () => {
   });
 
   it("streams as it answers", () => {
-    const parser = emulateSchema(request, ENDPOINT).wrap(parserOf([call(0, "json_response", "{}")], [calls]));
+    const parser = emulateFormat(request, ENDPOINT).wrap(parserOf([call(0, "json_response", "{}")], [calls]));
     expect(collectAnswer([...parser.push(new Uint8Array()), ...parser.end()])).toMatchObject({
       blocks: [{ kind: "text", text: "{}" }],
       finish: { reason: "stop" },

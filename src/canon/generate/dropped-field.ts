@@ -30,7 +30,7 @@ export const DROPPED_FIELDS = {
   tool_arguments_normalised: "Tool arguments were printed anew as JSON",
   schema_name_dropped: "A schema's name, description or strictness was left out",
   schema_name_made: "A schema without a name was given one",
-  schema_emulated: "The response schema was requested as a tool",
+  schema_emulated: "The response schema, or an answer in JSON, was requested as a tool",
   effort_as_budget: "The reasoning effort was sent as a budget of tokens, by the table in routes.yaml",
   budget_as_effort: "The reasoning budget was sent as an effort, by the table in routes.yaml",
   reasoning_turned_off:

@@ -18,7 +18,8 @@ export const EDITS = {
   batch_split: "The inputs were sent in several calls",
   encrypted_reasoning_requested:
     '`include: ["reasoning.encrypted_content"]` was sent, because the provider keeps no reasoning that a later request could name',
-  translated: "Request and answer were translated, because the endpoint speaks another protocol",
+  translated:
+    "Request and answer were translated, because the endpoint speaks another protocol or lacks the response format",
 } as const satisfies Record<string, string>;
 
 export type Edit = keyof typeof EDITS;

@@ -45,7 +45,7 @@ export const FEATURES = {
   parallel_tool_calls_off: "parallel tool calls switched off",
   one_tool_called_once: "parallel calls of the only tool switched off",
   schema_with_tools: "a response format together with tools",
-  constrained_schema: "a response schema together with reasoning or a forced tool",
+  constrained_schema: "a response format in JSON together with reasoning or a forced tool",
   token_inputs: "inputs given as tokens",
   input_purpose: "input_type, which states the use of the vectors",
   document_limit: "max_tokens_per_doc",

@@ -198,6 +198,12 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
     "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
     `${RETRY_FIX} A provider that never gives a finish reason can only be used by callers of its own protocol.`,
   ),
+  format_not_followed: answer(
+    502,
+    "The model's answer is not the one JSON object that the response format requires.",
+    "A model that writes text instead of calling the tool of a route with `emulate_json_schema`.",
+    `${RETRY_FIX} Or use a model with response formats of its own.`,
+  ),
   unknown_finish_reason: answer(
     502,
     "The provider ended its answer with a finish reason that its protocol does not have.",

@@ -81,7 +81,7 @@ export const route = object(
       type: "boolean",
       default: false,
       description:
-        "Whether a response schema is sent as a forced tool if an endpoint has no `json_schema`. Never together with reasoning or a forced tool.",
+        "Whether a response format is sent as a forced tool if an endpoint has no `json_schema`, or no `json_object`. Never together with reasoning or a forced tool.",
     },
     operations: {
       ...refs("operation", "Operations offered under this name. All operations of the primary unless set."),

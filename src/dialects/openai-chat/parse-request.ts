@@ -164,13 +164,13 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   const { response_format: format, tools } = body;
   if (!isJsonObject(format)) return null;
   const { type, json_schema: definition } = format;
-  if (type === "json_object" || type === "json_schema") {
+  const isSchema = type === "json_schema";
+  if (isSchema || type === "json_object") {
     reading.need(type, "response_format");
     if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", "response_format");
-  }
-  const isSchema = type === "json_schema";
-  if (isSchema && (reading.has("reasoning") || forcesTool(body["tool_choice"]))) {
-    reading.use("constrained_schema", "response_format");
+    if (reading.has("reasoning") || forcesTool(body["tool_choice"])) {
+      reading.use("constrained_schema", "response_format");
+    }
   }
   const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, "response_format", "native_chat");
   if (isKnown && isSchema && isJsonObject(definition)) {

@@ -197,8 +197,8 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   }
   reading.need(type, path);
   if (Array.isArray(body["tools"]) && body["tools"].length > 0) reading.use("schema_with_tools", path);
-  if (type === "json_object") return { kind: type };
   if (reading.has("reasoning") || forcesTool(body["tool_choice"])) reading.use("constrained_schema", path);
+  if (type === "json_object") return { kind: type };
   if (!isJsonObject(schema)) {
     const sentence = `${path} must have a schema where its type is json_schema`;
     reading.refuse(invalidRequest("missing_field", sentence, path));

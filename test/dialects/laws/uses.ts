@@ -44,7 +44,7 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   use(reasoning !== null && reasoning.budget !== null, "reasoning_budget");
   const reasons = reasoning !== null && reasoning.effort !== "none";
   use(reasons && isForced(request), "forced_tool_with_reasoning");
-  use(request.format?.kind === "json_schema" && (reasons || isForced(request)), "constrained_schema");
+  use(request.format !== null && (reasons || isForced(request)), "constrained_schema");
   use(request.format !== null && request.tools.length > 0, "schema_with_tools");
   const begun = request.turns.findIndex(({ role }) => role !== "system");
   use(

@@ -2,10 +2,13 @@ import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type { Tool } from "../canon/generate/message.ts";
 import type { EndpointRow } from "../canon/table.ts";
+import { isJsonObject } from "../canon/json.ts";
+import { answerFailure } from "./answer-failure.ts";
 import type { EventParser } from "./dialect.ts";
+import { parseJsonText } from "./json.ts";
 
-/** A request whose response schema became a forced tool, and the way back. */
-export interface SchemaEmulation {
+/** A request whose response format became a forced tool, and the way back. */
+export interface FormatEmulation {
   readonly request: GenerateRequest;
   readonly wrap: (parser: EventParser) => EventParser;
   readonly map: (events: readonly InferenceEvent[]) => readonly InferenceEvent[];
@@ -13,18 +16,25 @@ export interface SchemaEmulation {
 
 const NAME = "json_response";
 
+/** Of an answer in JSON without a schema: without a sentence, models call the tool without arguments. */
+const ANY_OBJECT = {
+  description: "Gives the final answer as one JSON object. The members of the object are the arguments of this call.",
+  schema: { type: "object", properties: {}, additionalProperties: true },
+};
+
 /**
- * Sends a response schema as a tool whose arguments are the answer (docs/protocols.md#schemas-as-tools). Where the request has tools of its own, the model
+ * Sends a response format as a tool whose arguments are the answer (docs/protocols.md#schemas-as-tools). Where the request has tools of its own, the model
  * must call one of them or this one; otherwise it must call this one.
  */
-export function emulateSchema(request: GenerateRequest, endpoint: Pick<EndpointRow, "features">): SchemaEmulation {
+export function emulateFormat(request: GenerateRequest, endpoint: Pick<EndpointRow, "features">): FormatEmulation {
   const { format, tools } = request;
-  if (format?.kind !== "json_schema") throw new Error("emulateSchema: a request without a response schema");
+  if (format === null) throw new Error("emulateFormat: a request without a response format");
+  const { description, schema } = format.kind === "json_object" ? ANY_OBJECT : format;
   const name = freeName(tools);
   const tool: Tool = {
     name,
-    description: format.description ?? "Gives the final answer. Its arguments are the whole answer.",
-    parameters: format.schema,
+    description: description ?? "Gives the final answer. Its arguments are the whole answer.",
+    parameters: schema,
     strict: null,
     cache: null,
   };
@@ -52,14 +62,15 @@ export function emulateSchema(request: GenerateRequest, endpoint: Pick<EndpointR
 }
 
 /**
- * Makes the tool call's arguments the answer's text again. An answer that is not exactly one document is none: text beside it, or a second
- * call of the tool, makes the answer a failure instead of something that looks like JSON and is not.
+ * Makes the tool call's arguments the answer's text again. An answer that is not exactly one document is none: text that is no JSON object, text beside the
+ * call, or a second call of the tool, makes the answer a failure instead of something that looks like JSON and is not.
  */
 class Unfolding {
   readonly #name: string;
   /** Index of the block that is the answer. */
   #answer: number | null = null;
-  #otherText = false;
+  /** Text of the model's own, which ignored the tool or wrote beside it; `null` for none. */
+  #text: string | null = null;
   #otherCalls = false;
   #failed = false;
 
@@ -79,30 +90,36 @@ class Unfolding {
   }
 
   #event(event: InferenceEvent): InferenceEvent {
-    if (event.type === "open" && event.block.kind === "text") this.#otherText = true;
+    if (event.type === "text") this.#text = (this.#text ?? "") + event.text;
+    if (event.type === "open" && event.block.kind === "text") this.#text ??= "";
     if (event.type === "open" && event.block.kind === "tool_call") {
       if (event.block.name !== this.#name) {
         this.#otherCalls = true;
         return event;
       }
-      if (this.#answer !== null || this.#otherText) return BROKEN;
+      if (this.#answer !== null || this.#text !== null) return NOT_ONE_DOCUMENT;
       this.#answer = event.index;
       return { ...event, block: { kind: "text" } };
     }
     if (event.type === "arguments" && event.index === this.#answer) {
       return { type: "text", index: event.index, text: event.json, logprobs: [] };
     }
-    if (event.type === "finish" && this.#answer !== null && this.#otherText) return BROKEN;
-    if (event.type === "finish" && event.reason === "tool_calls" && !this.#otherCalls) {
-      return { ...event, reason: "stop" };
-    }
-    return event;
+    return event.type === "finish" ? this.#finish(event) : event;
+  }
+
+  #finish(event: Extract<InferenceEvent, { readonly type: "finish" }>): InferenceEvent {
+    const { reason } = event;
+    if (this.#answer !== null && this.#text !== null) return NOT_ONE_DOCUMENT;
+    if (this.#otherCalls) return event;
+    const isMissing = this.#answer === null && (reason === "stop" || reason === "tool_calls");
+    if (isMissing && !isJsonObject(parseJsonText(this.#text ?? ""))) return NOT_ONE_DOCUMENT;
+    return reason === "tool_calls" ? { ...event, reason: "stop" } : event;
   }
 }
 
-const BROKEN: InferenceEvent = {
+const NOT_ONE_DOCUMENT: InferenceEvent = {
   type: "failure",
-  failure: { kind: "malformed", status: null, retryAfter: null, code: null },
+  failure: answerFailure("malformed", "format_not_followed"),
 };
 
 function freeName(tools: readonly Tool[]): string {
