@@ -87,6 +87,11 @@ async function readEntries(git: Git, object: string, flag: string): Promise<Read
   for (const line of stdout.toString("utf8").split("\0")) {
     const [, mode, type, id, name] = /^(\d{6}) (\w+) ([0-9a-f]+)\t([\s\S]+)$/.exec(line) ?? [];
     if (mode === undefined || type === undefined || id === undefined || name === undefined) continue;
+    // git shows one of the two, and which one is not defined.
+    if (entries.has(name)) {
+      const where = `${printable(name)} is twice in one folder of that commit`;
+      throw new CommandError(`${flag}: ${where}; git fsck names the folder`);
+    }
     entries.set(name, { mode, type, object: id });
   }
   return entries;

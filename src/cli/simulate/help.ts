@@ -32,6 +32,7 @@ What is compared
   --base REF|FOLDER     before the change (default: origin/main)
   --head REF|FOLDER     after it (default: ., the files as they are now)
                         A value that is . or begins with ./, ../ or / is a folder; everything else a git ref.
+                        A name that a branch, a tag or a remote share is refused: give refs/heads/NAME or a commit.
   --merge-base          compare with the best common ancestor of base and head instead (of HEAD, if head is a folder)
   --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
                         the current folder's path in the repository

@@ -45,7 +45,7 @@ export async function openTrees(
   if (!options.mergeBase || options.base.kind === "directory") {
     return { base: await openTree(options.base, "--base", io), head };
   }
-  const repository = await openRepository(io.cwd, io.environment, "--base");
+  const repository = await openRepository(io, "--base");
   const commit = await repository.mergeBase(
     await repository.commitOf(options.base.name),
     head.commit ?? (await headCommit(io)),
@@ -56,7 +56,7 @@ export async function openTrees(
 }
 
 async function headCommit(io: CommandIo): Promise<string> {
-  return (await openRepository(io.cwd, io.environment, "--merge-base")).commitOf("HEAD");
+  return (await openRepository(io, "--merge-base")).commitOf("HEAD");
 }
 
 /** @throws {CommandError} that names the flag and the fix. */
@@ -70,7 +70,7 @@ export async function openTree(option: TreeOption, flag: SideTree["flag"], io: C
     }
     return { flag, name, commit: null, files: directoryTree(root), pathOf: (path) => path };
   }
-  const repository = await openRepository(io.cwd, io.environment, flag);
+  const repository = await openRepository(io, flag);
   const commit = await repository.commitOf(name);
   return { flag, name, commit, files: repository.tree(commit), pathOf: repository.pathFromRoot };
 }

@@ -18,7 +18,7 @@ async function committed(files: Files): Promise<FileTree> {
 }
 
 function open(folder: string, environment: Readonly<Record<string, string | undefined>> = GIT_ENVIRONMENT) {
-  return openRepository(folder, environment, "--base");
+  return openRepository({ cwd: folder, environment, stderr: () => {} }, "--base");
 }
 
 async function textAt(opened: Repository, ref: string, path: string): Promise<string | UnreadText> {
@@ -251,6 +251,82 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
       );
     }
     expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
+  describe("a name that several refs have", () => {
+    /** A branch with a change that a tag of the same name on main would hide. */
+    function hidden() {
+      const folder = repository(ROUTES);
+      git(folder, "checkout", "--quiet", "-b", "evil");
+      writeTo(folder, { "infra/routes.yaml": "changed" });
+      const change = commit(folder, "change");
+      git(folder, "tag", "evil", "main");
+      return { folder, change };
+    }
+
+    test("is refused with its candidates, and each full name is a commit", async () => {
+      const { folder, change } = hidden();
+      git(folder, "update-ref", "refs/remotes/origin/main", change);
+      git(folder, "tag", "origin/main", "main");
+      git(folder, "update-ref", "refs/remotes/both/HEAD", change);
+      git(folder, "branch", "both", "main");
+      const opened = await open(folder);
+      for (const [name, refs] of [
+        ["evil", "refs/heads/evil, refs/tags/evil"],
+        ["evil~0", "refs/heads/evil, refs/tags/evil"],
+        ["evil^{commit}", "refs/heads/evil, refs/tags/evil"],
+        ["origin/main", "refs/remotes/origin/main, refs/tags/origin/main"],
+        ["both", "refs/heads/both, refs/remotes/both/HEAD"],
+      ] as const) {
+        await expect(opened.commitOf(name), name).rejects.toThrow(
+          `--base: more than one ref has this name: ${refs}; give one of them in full, or the id of a commit`,
+        );
+      }
+      expect(await opened.commitOf("refs/heads/evil")).toBe(change);
+      expect(await opened.commitOf("refs/tags/evil")).not.toBe(change);
+      expect(await opened.commitOf(change)).toBe(change);
+    });
+
+    test("is refused where a setting of the repository silences git's warning", async () => {
+      const { folder } = hidden();
+      git(folder, "config", "core.warnAmbiguousRefs", "false");
+      await expect((await open(folder)).commitOf("evil")).rejects.toThrow("more than one ref has this name");
+    });
+
+    test("is refused where it is also the beginning of a commit's id", async () => {
+      const { folder, change } = hidden();
+      const short = change.slice(0, 10);
+      git(folder, "branch", short, "main");
+      await expect((await open(folder)).commitOf(short)).rejects.toThrow(`refs/heads/${short}, ${change}`);
+      git(folder, "branch", change, "main");
+      expect(await (await open(folder)).commitOf(change)).toBe(change);
+    });
+
+    test("does not keep HEAD or a full name from being read, and the warning of git is printed", async () => {
+      const { folder, change } = hidden();
+      git(folder, "tag", "HEAD", "main");
+      git(folder, "tag", "refs/heads/evil", "main");
+      let printed = "";
+      const io = { cwd: folder, environment: GIT_ENVIRONMENT, stderr: (text: string) => void (printed += text) };
+      const opened = await openRepository(io, "--base");
+      expect(await opened.commitOf("HEAD")).toBe(change);
+      expect(await opened.commitOf("refs/heads/evil")).toBe(change);
+      expect(printed).toContain("git: warning: refname 'HEAD' is ambiguous.\n");
+    });
+  });
+
+  test("two entries of one name in a folder of a commit are refused", async () => {
+    const folder = repository(ROUTES);
+    const blob = git(folder, "rev-parse", "main:infra/routes.yaml");
+    const row = Buffer.concat([Buffer.from("100644 routes.yaml\0"), Buffer.from(blob, "hex")]);
+    writeTo(folder, { "tree.bin": Buffer.concat([row, row]) });
+    const tree = git(folder, "hash-object", "-t", "tree", "--literally", "-w", "tree.bin");
+    const twice = git(folder, "commit-tree", tree, "-m", "twice");
+    const opened = await open(folder);
+    await expect(textAt(opened, twice, "routes.yaml")).rejects.toThrow(
+      "--base: routes.yaml is twice in one folder of that commit; git fsck names the folder",
+    );
+    await expect(opened.tree(twice).namesIn("")).rejects.toThrow("twice in one folder");
   });
 
   test("the merge base is the best common ancestor, and its absence is said", async () => {
