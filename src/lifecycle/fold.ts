@@ -8,7 +8,7 @@ import {
   type RolledBackRecord,
   RECORD_KINDS,
 } from "./records.ts";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canon/json.ts";
 
 /** A log that cannot be followed: its chain does not hold, or a newer version has written to it. */
 export class PolicyLogError extends Error {
@@ -196,7 +196,7 @@ const REPORT = isObject({
   sha256: isDigest,
   tableRevision: isText,
   complete: (value) => typeof value === "boolean",
-  assertions: isJsonObject,
+  assertions: isObject({ passed: isTime, failed: isTime, waived: isTime }),
 });
 const APPROVAL = isObject({ by: ACTOR, at: isTime, report: orNull(REPORT) });
 
@@ -232,8 +232,11 @@ const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Che
   released: { ...CONTENT, by: ACTOR },
 };
 
-/** The record in the text of a row; `null` where it is none that this version knows. */
-function readPolicyRecord(text: string): PolicyRecord | null {
+/**
+ * The record in a row's text; `null` where this version does not support it. It must be in canonical form: a text with a
+ * member twice has two readings. Members that this version does not know belong to a later one, and are ignored.
+ */
+export function readPolicyRecord(text: string): PolicyRecord | null {
   const value = parse(text);
   return isPolicyRecord(value) ? value : null;
 }
@@ -251,7 +254,8 @@ function hasMembers(value: JsonObject, members: Readonly<Record<string, Check>>)
 
 function parse(text: string): unknown {
   try {
-    return parseJson(text);
+    const value: unknown = parseJson(text);
+    return isJsonObject(value) && canonicalJson(value) === text ? value : null;
   } catch {
     return null;
   }

@@ -1,26 +1,44 @@
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../canon/json.ts";
 import { chainHash, GENESIS, type ChainLink } from "../evidence/chain.ts";
+import { foldRow, readPolicyRecord } from "./fold.ts";
 import type { PolicyLogRow } from "./policy-log-store.ts";
+import { NO_POLICY_STATES } from "./policy-states.ts";
 import type { PolicyRecord } from "./records.ts";
-import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
-import { restsOnClaims } from "./verification/promotion.ts";
-import { readRecordText } from "./verification/record-shape.ts";
-import { SlotStatus } from "./verification/slot-status.ts";
 import type { StoredContent } from "../canon/policy.ts";
 
+/** Why a policy log does not verify; each with its sentence. */
+export const POLICY_LOG_CAUSES = {
+  gap: "a row is missing here, or is at another position",
+  hash: "the row, or the one before it, was changed after it was written",
+  unreadable: "the row has no policy record in canonical form that this version supports",
+  impossible: "no server can follow the row after those before it",
+  anchor: "the hash at this position differs from the checkpoint",
+  end: "the log ends before the position of a checkpoint",
+} as const;
+
+export type PolicyLogCause = keyof typeof POLICY_LOG_CAUSES;
+
+export interface PolicyLogFault {
+  /** The first position that does not verify. */
+  readonly position: number;
+  readonly cause: PolicyLogCause;
+}
+
+/** One sentence's second half for people: `does not verify at …`. Quotes nothing of the log. */
+export function describePolicyLogFault({ position, cause }: PolicyLogFault): string {
+  return `does not verify at position ${position}: ${POLICY_LOG_CAUSES[cause]} (${cause})`;
+}
+
 /**
- * Verifies a policy log row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It
- * keeps its own account of where policies stand, apart from the one that servers run by. After a fault it is of no more use.
+ * Verifies a policy log row by row: that no row was changed, added, removed or moved, and that the fold of the servers
+ * follows each (decision 39). Discard it after a fault.
  */
 export class PolicyLogVerifier {
   readonly #remembered = new Map<number, string[]>();
-  readonly #policies = new Map<string, SlotStatus>();
-  readonly #contents: SpokenContent[] = [];
+  readonly #contents = new Map<string, SpokenContent>();
   readonly #counts = new Map<PolicyRecord["kind"], number>();
+  #states = NO_POLICY_STATES;
   #reports = { verified: 0, claimed: 0 };
-  #promotionsOnClaims = 0;
-  #head: ChainLink = GENESIS;
 
   /** @param remembered positions that were noted before, in this log or elsewhere */
   constructor(remembered: readonly ChainLink[] = []) {
@@ -31,17 +49,12 @@ export class PolicyLogVerifier {
 
   /** The newest row that verified. */
   get head(): ChainLink {
-    return this.#head;
+    return this.#states.head;
   }
 
-  /** What must be kept: every content with rules that was seen, each once. */
+  /** Every content with rules that the log names, each once: the store must have it. */
   get contents(): readonly SpokenContent[] {
-    return this.#contents;
-  }
-
-  /** Digests in the slots of a policy by this account; `null` for an empty slot. */
-  slots(policy: string): { readonly enforced: string | null; readonly candidate: string | null } {
-    return this.#policies.get(policy) ?? { enforced: null, candidate: null };
+    return [...this.#contents.values()];
   }
 
   /** How many rows of a kind verified. */
@@ -54,78 +67,56 @@ export class PolicyLogVerifier {
     return this.#reports;
   }
 
-  /** Promotions that required a report and were made by an older version, which trusted the approvers' statement. */
-  get promotionsOnClaims(): number {
-    return this.#promotionsOnClaims;
-  }
-
-  /** Call before the first row: whether a beginning that was remembered is one. */
+  /** Call before the first row. Compares the beginning with what was remembered. */
   begin(): PolicyLogFault | null {
     return this.#matches(GENESIS) ? null : { position: 0, cause: "anchor" };
   }
 
-  /** Takes the next row; gives what is wrong with it. */
+  /** Adds the next row. Returns its fault. */
   add(row: PolicyLogRow): PolicyLogFault | null {
-    const position = this.#head.position + 1;
-    if (row.position !== position) return { position, cause: "gap" };
-    const cause = this.#causeIn(row);
-    if (cause !== null) return { position, cause };
-    this.#head = { position, hash: row.hash };
-    return null;
+    const position = this.head.position + 1;
+    const cause = row.position === position ? this.#causeIn(row) : "gap";
+    return cause === null ? null : { position, cause };
   }
 
-  /** Call after the last row: whether the log reaches as far as was remembered. */
+  /** Call after the last row. Checks that the log reaches every remembered position. */
   end(): PolicyLogFault | null {
     for (const position of this.#remembered.keys()) {
-      if (position > this.#head.position) return { position: this.#head.position + 1, cause: "end" };
+      if (position > this.head.position) return { position: this.head.position + 1, cause: "end" };
     }
     return null;
   }
 
   #causeIn(row: PolicyLogRow): PolicyLogCause | null {
-    const hash = chainHash(this.#head.hash, row.position, "policy", row.record);
-    if (row.previous !== this.#head.hash || row.hash !== hash) return "hash";
+    const hash = chainHash(this.head.hash, row.position, "policy", row.record);
+    if (row.previous !== this.head.hash || row.hash !== hash) return "hash";
     if (!this.#matches(row)) return "anchor";
-    const record = readRecordText(row.record);
-    if (typeof record === "string") return record;
-    // A store takes the numbers of its older version over when it makes the log, and never again.
-    if (record.kind === "imported" && this.count("imported") < this.#head.position) return "imported_late";
-    const cause = this.#status(record.policy).add(record);
-    if (cause !== null) return cause;
+    const record = readPolicyRecord(row.record);
+    if (record === null) return "unreadable";
+    try {
+      this.#states = foldRow(this.#states, row);
+    } catch (error) {
+      if (error instanceof TypeError) return "impossible";
+      throw error;
+    }
     this.#counts.set(record.kind, this.count(record.kind) + 1);
-    this.#countReports(record);
+    if (record.kind === "approved" && record.report !== null) {
+      const result = record.report.verification?.result === "verified" ? "verified" : "claimed";
+      this.#reports = { ...this.#reports, [result]: this.#reports[result] + 1 };
+    }
     if (record.kind === "observed" && record.module !== null) {
       const { policy, revision, digest, module } = record;
-      this.#contents.push({ policy, revision, digest, module, position: row.position });
+      const key = `${policy} ${digest}`;
+      if (!this.#contents.has(key)) {
+        this.#contents.set(key, { policy, revision, digest, module, position: row.position });
+      }
     }
     return null;
-  }
-
-  #countReports(record: PolicyRecord): void {
-    if (record.kind === "promoted" && restsOnClaims(record)) this.#promotionsOnClaims += 1;
-    if (record.kind !== "approved" || record.report === null) return;
-    const result = record.report.verification?.result === "verified" ? "verified" : "claimed";
-    this.#reports = { ...this.#reports, [result]: this.#reports[result] + 1 };
-  }
-
-  #status(policy: string): SlotStatus {
-    const known = this.#policies.get(policy);
-    if (known !== undefined) return known;
-    const status = new SlotStatus(removalDigest(policy));
-    this.#policies.set(policy, status);
-    return status;
   }
 
   #matches({ position, hash }: ChainLink): boolean {
     return (this.#remembered.get(position) ?? []).every((known) => known === hash);
   }
-}
-
-/** What a policy that is no longer in the files has for a digest. */
-function removalDigest(policy: string): string {
-  return createHash("sha256")
-    .update(canonicalJson({ removal: policy }))
-    .digest("hex");
 }
 
 /** A content that the log speaks of, and so must be kept. */

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { POLICY_LOG_CAUSES } from "../../src/lifecycle/verification/causes.ts";
+import { POLICY_LOG_CAUSES } from "../../src/lifecycle/verify-log.ts";
 import { KEPT_CONTENT_CAUSES } from "../../src/lifecycle/verify-log.ts";
 import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -106,11 +106,11 @@ describe("evidence verify of the policy log", () => {
     expect(stderr).toContain(`(${cause})`);
   });
 
-  it("finds a promotion that cannot have been, in a chain that holds", async () => {
-    const [, , , , promoted, rolledBack] = story.records;
-    forge(chainRecords([...story.records.slice(0, 4), { ...promoted, approvals: [] }, rolledBack ?? {}]));
+  it("finds a row that no server can follow, in a chain that holds", async () => {
+    const [observed = {}, , , approved = {}] = story.records;
+    forge(chainRecords([observed, { ...approved, digest: "f".repeat(64) }, observed]));
     const { code, stderr } = await run("verify");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("at position 5: it leaves out a valid approval")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("at position 2: no server can follow the row")]);
     expect(DOCUMENT).toContain(`$ signalbox evidence verify\n${stderr}`);
   });
 

@@ -11,7 +11,7 @@ import { entityTag, type PolicyStatus } from "../../src/lifecycle/policy-states.
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import type { PolicyRecord } from "../../src/lifecycle/records.ts";
-import type { PolicyLogFault } from "../../src/lifecycle/verification/causes.ts";
+import type { PolicyLogFault } from "../../src/lifecycle/verify-log.ts";
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
 import type { PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";

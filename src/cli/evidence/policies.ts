@@ -7,11 +7,12 @@ import {
 } from "../../evidence/export-line.ts";
 import {
   describeContentFault,
+  describePolicyLogFault,
   keptContentCause,
-  type SpokenContent,
+  type PolicyLogFault,
   PolicyLogVerifier,
+  type SpokenContent,
 } from "../../lifecycle/verify-log.ts";
-import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
@@ -126,14 +127,11 @@ function digestOf(kept: StoredContent, module: string): string | null {
 
 function summary(verifier: PolicyLogVerifier): readonly string[] {
   const { verified, claimed } = verifier.reports;
-  const claims = verifier.promotionsOnClaims;
-  const onClaims = `promotions that rest on claimed reports (made before servers verified them): ${claims}`;
   return [
     `verified ${verifier.head.position} rows of policies`,
     `promotions: ${verifier.count("promoted")}`,
     `rollbacks: ${verifier.count("rolled_back")}`,
     `reports of approvers: ${verified} recomputed by the server, ${claimed} only claimed`,
-    ...(claims === 0 ? [] : [onClaims]),
   ];
 }
 
@@ -144,7 +142,7 @@ function summaryJson(verifier: PolicyLogVerifier): JsonObject {
     rows: verifier.head.position,
     promotions: verifier.count("promoted"),
     rollbacks: verifier.count("rolled_back"),
-    reports: { verified, claimed, promotions_on_claims: verifier.promotionsOnClaims },
+    reports: { verified, claimed },
     head: formatLink(verifier.head),
   };
 }

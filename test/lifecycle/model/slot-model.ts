@@ -1,19 +1,33 @@
-import type * as records from "../records.ts";
-import type { PolicyLogCause } from "./causes.ts";
-import { promotionCause } from "./promotion.ts";
+import type * as records from "../../../src/lifecycle/records.ts";
+import { promotionCause, type PromotionCause } from "./promotion-model.ts";
 
 interface Content {
   readonly revision: number;
   readonly module: string | null;
 }
 
-type Cause = PolicyLogCause | null;
+type Cause =
+  | "revision"
+  | "removal"
+  | "module"
+  | "known_content"
+  | "unknown_content"
+  | "slot"
+  | "no_change"
+  | "not_approved"
+  | "not_candidate"
+  | "not_enforced"
+  | "never_enforced"
+  | "held"
+  | "not_held"
+  | PromotionCause
+  | null;
 
 /**
- * The slots of one policy after the rows so far, to judge whether the next row is possible. It shares no code with the fold that servers use, so
- * that a fault in the fold does not confirm itself (docs/decisions/0029-the-auditor-judges-apart-from-the-fold.md).
+ * Model of one policy's slots, which judges whether each row is possible after those before it. It shares no code with
+ * the fold that servers use, so that a fault in the fold does not confirm itself.
  */
-export class SlotStatus {
+export class SlotModel {
   /** What stands for the end of the policy. */
   readonly #removal: string;
   /** Contents that this log has seen, by digest. */

@@ -1,23 +1,18 @@
-import { canonicalJson } from "../../canon/json.ts";
-import type { Approval, PromotedRecord, ReportReference } from "../records.ts";
+import { canonicalJson } from "../../../src/canon/json.ts";
+import type { Approval, PromotedRecord, ReportReference } from "../../../src/lifecycle/records.ts";
 
-/** What can be wrong with a promotion, each with its sentence. */
-export const PROMOTION_CAUSES = {
-  approval_unknown: "it counts an approval that did not exist for this content",
-  approval_missing: "it leaves out a valid approval of this content that counts",
-  self_approval: "it counts the approval of the promoter, which the row's own requirements forbid",
-  approvals: "fewer people had approved than the row's own requirements say",
-  roles: "no approver had a role that the row's own requirements name",
-  soak: "the content had not been the candidate for as long as the row's own requirements say",
-  decisions: "the content had judged fewer decisions than the row's own requirements say",
-  indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
-  report:
-    "no approval that counts refers to a complete report of this promotion, which the row's own requirements demand",
-  assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
-  figures: "the shadow figures are missing, or a removal has some although none are counted for it",
-} as const;
-
-type PromotionCause = keyof typeof PROMOTION_CAUSES;
+export type PromotionCause =
+  | "approval_unknown"
+  | "approval_missing"
+  | "self_approval"
+  | "approvals"
+  | "roles"
+  | "soak"
+  | "decisions"
+  | "indeterminate"
+  | "report"
+  | "assertions"
+  | "figures";
 
 /** What the rows before a promotion say of the content that it promotes. */
 interface Promotable {
@@ -54,20 +49,6 @@ function peopleCause({ approvals, requirements }: PromotedRecord): PromotionCaus
   if (approvals.length < requirements.approvals) return "approvals";
   const roles = new Set(approvals.flatMap(({ by }) => by.roles));
   return requirements.roles.every((role) => roles.has(role)) ? null : "roles";
-}
-
-/**
- * Whether the reports that a promotion required were only claimed by approvers: an older version, which verified none, made the promotion. It was
- * lawful then, so the log still verifies, and an auditor gets a note.
- */
-export function restsOnClaims(record: PromotedRecord): boolean {
-  const { requirements } = record;
-  if (!requirements.report && !requirements.assertions) return false;
-  return reportCause({ ...record, approvals: withoutClaims(record.approvals) }) !== null;
-}
-
-function withoutClaims(approvals: readonly Approval[]): readonly Approval[] {
-  return approvals.filter(({ report }) => report?.verification !== undefined);
 }
 
 /** A report without a verification is of an older version, for which every claim counted. */
