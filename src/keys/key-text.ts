@@ -142,3 +142,11 @@ function digitOf(code: number): number {
   if (code >= 0x61 && code <= 0x7a) return code - 0x61 + 36;
   return -1;
 }
+
+/**
+ * Whether every part is the only text for its bytes (RFC 4648 §3.5). Decoders ignore the unused bits of a last
+ * character, so one signed text would have several forms.
+ */
+export function isCanonicalJws(jws: string): boolean {
+  return jws.split(".").every((part) => Buffer.from(part, "base64url").toString("base64url") === part);
+}

@@ -12,11 +12,24 @@ const SUBJECT = /^[ -~]{1,255}$/;
 /** Groups of one person that are looked at, at most. */
 const MOST_GROUPS = 1_000;
 
-/** Sign-in at one provider of OpenID Connect: authorization code with PKCE, state and nonce. */
+/** Largest answer of the provider that is read, bytes; discovery documents and key sets have a few kilobytes. */
+const LARGEST_ANSWER = 1024 * 1024;
+
+/** Returns of browsers under way at once; more are 503. Each may wait for the provider for {@link TIMEOUT}. */
+const MOST_RETURNS = 50;
+
+/** How far the provider's clock and ours may be apart, seconds. */
+const CLOCK_SKEW = 30;
+
+/**
+ * Sign-in at one provider of OpenID Connect: authorization code with PKCE, state and nonce. The ID token is
+ * verified with the provider's public keys (OpenID Connect Core §3.1.3.7, points 2 to 10).
+ */
 export class OidcClient {
   readonly #settings: OidcSettings;
   readonly #secret: string | null;
   #configuration: Promise<client.Configuration> | null = null;
+  #returns = 0;
 
   /** @param secret of this client; `null` for a public one. */
   constructor(settings: OidcSettings, secret: string | null) {
@@ -48,24 +61,31 @@ export class OidcClient {
 
   /** Who has signed in. @param returned the address to which the provider sent the browser, with its query. */
   async finish(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
-    let configuration: client.Configuration;
+    if (returned.searchParams.get("state") !== check.state) return { fault: "invalid" };
+    if (this.#returns >= MOST_RETURNS) return { fault: "unavailable" };
+    this.#returns += 1;
     try {
-      configuration = await this.#discovered();
-    } catch {
-      return { fault: "unavailable" };
-    }
-    try {
-      const tokens = await client.authorizationCodeGrant(configuration, returned, {
-        expectedState: check.state,
-        expectedNonce: check.nonce,
-        pkceCodeVerifier: check.verifier,
-        idTokenExpected: true,
-      });
-      const claims = tokens.claims();
-      return claims === undefined || !SUBJECT.test(claims.sub) ? { fault: "invalid" } : this.#person(claims);
+      return await this.#redeem(returned, check);
     } catch (error) {
-      return { fault: error instanceof client.AuthorizationResponseError ? "refused" : "invalid" };
+      return { fault: faultOf(error) };
+    } finally {
+      this.#returns -= 1;
     }
+  }
+
+  async #redeem(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
+    const configuration = await this.#discovered().catch((cause: unknown) => {
+      throw new ProviderUnavailableError("oidc: no discovery", { cause });
+    });
+    const tokens = await client.authorizationCodeGrant(configuration, returned, {
+      expectedState: check.state,
+      expectedNonce: check.nonce,
+      pkceCodeVerifier: check.verifier,
+      idTokenExpected: true,
+    });
+    const claims = tokens.claims();
+    const isOurs = claims !== undefined && isIssuedForUs(claims, this.#settings.clientId);
+    return isOurs ? this.#person(claims) : { fault: "unverified" };
   }
 
   #person(claims: client.IDToken): Person {
@@ -94,22 +114,64 @@ export class OidcClient {
 
   async #discover(): Promise<client.Configuration> {
     const { issuer, clientId } = this.#settings;
-    const isPlain = issuer.startsWith("http://");
-    const execute = isPlain ? [client.allowInsecureRequests] : [];
-    const found = await client.discovery(new URL(issuer), clientId, undefined, client.None(), {
+    const execute = [client.enableNonRepudiationChecks];
+    if (issuer.startsWith("http://")) execute.push(client.allowInsecureRequests);
+    return client.discovery(new URL(issuer), clientId, undefined, this.#authentication(), {
       execute,
       timeout: TIMEOUT,
+      [client.customFetch]: boundedFetch,
     });
-    if (this.#secret === null) return found;
-    const server = found.serverMetadata();
-    // Basic is the default of providers that say nothing (OpenID Connect Discovery §3).
-    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-    const auth = methods.includes("client_secret_basic")
-      ? client.ClientSecretBasic(this.#secret)
-      : client.ClientSecretPost(this.#secret);
-    const configuration = new client.Configuration(server, clientId, undefined, auth);
-    configuration.timeout = TIMEOUT;
-    if (isPlain) client.allowInsecureRequests(configuration);
-    return configuration;
   }
+
+  /** Basic is the default of a provider that lists no method (OpenID Connect Discovery §3). */
+  #authentication(): client.ClientAuth {
+    if (this.#secret === null) return client.None();
+    const [basic, post] = [client.ClientSecretBasic(this.#secret), client.ClientSecretPost(this.#secret)];
+    return (server, ...request) => {
+      const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+      (methods.includes("client_secret_basic") ? basic : post)(server, ...request);
+    };
+  }
+}
+
+/** `azp` must be this client wherever it is present, and times must be numbers in range. */
+function isIssuedForUs({ sub, azp, iat, exp }: client.IDToken, clientId: string): boolean {
+  const now = Date.now() / 1_000;
+  const isTimely = Number.isSafeInteger(exp) && iat > 0 && iat <= now + CLOCK_SKEW && iat < exp;
+  return SUBJECT.test(sub) && (azp === undefined || azp === clientId) && isTimely;
+}
+
+/** The provider cannot be reached, fails or answers without end. */
+class ProviderUnavailableError extends Error {
+  override readonly name = "ProviderUnavailableError";
+}
+
+/** Reads at most {@link LARGEST_ANSWER}. @throws {ProviderUnavailableError} also where the provider answers 429 or 5xx. */
+const boundedFetch: client.CustomFetch = async (url, options) => {
+  try {
+    const { body, ...others } = options;
+    const response = await fetch(url, { ...others, ...(body !== undefined && { body }) });
+    const { status, headers } = response;
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of response.body ?? []) {
+      length += chunk.byteLength;
+      if (length > LARGEST_ANSWER) throw new RangeError("oidc: too large an answer");
+      chunks.push(chunk);
+    }
+    if (status === 429 || status >= 500) throw new RangeError(`oidc: status ${status}`);
+    return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers });
+  } catch (cause) {
+    throw new ProviderUnavailableError("oidc: no answer", { cause });
+  }
+};
+
+function faultOf(error: unknown): SignInFault["fault"] {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof ProviderUnavailableError) return "unavailable";
+  }
+  if (error instanceof client.AuthorizationResponseError) return "refused";
+  // The token endpoint refused the code: used, too old, or of another sign-in.
+  if (error instanceof client.ResponseBodyError) return "invalid";
+  return "unverified";
 }

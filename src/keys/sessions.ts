@@ -7,8 +7,14 @@ import type { SessionRecord, SessionStore } from "./key-store.ts";
 /** How long a look into the store counts, milliseconds: a sign-out on another replica is seen so soon. */
 const FRESH = 1_000;
 
-/** Looks into the store in that time, at most, for values that this process has not seen good: anonymous callers must not be able to keep it busy. */
-const LOOK_UPS = 50;
+/**
+ * Looks into the store in that time, at most, for values that this process has neither made nor seen good: anonymous
+ * callers must not be able to keep it busy.
+ */
+const UNKNOWN_LOOK_UPS = 50;
+
+/** As many of them may come from one address, so that one caller cannot use up the others' part. */
+const UNKNOWN_LOOK_UPS_OF_ADDRESS = 10;
 
 /** Sessions that were good here, remembered at most. */
 const REMEMBERED = 10_000;
@@ -22,6 +28,8 @@ const VALUE = /^[A-Za-z0-9_-]{43}$/;
 interface Look {
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Address of the caller. */
+  readonly address: string;
   readonly found: Promise<SessionRecord | null>;
 }
 
@@ -56,14 +64,20 @@ export class Sessions {
     const record: SessionRecord = { digest: digestOf(value), holder, createdAt: at, seenAt: at, endsAt };
     await this.#store.prune(at, at - idle);
     await this.#store.create(record);
+    this.#remember(record.digest);
     return { value, record };
   }
 
-  /** The session that a browser's value is of, used now; `null` where it has ended or never was. */
-  async find(value: string, now: number, { idle }: Pick<SessionTimes, "idle">): Promise<SessionRecord | null> {
+  /** The session that a browser's value is of, used now; `null` where it has ended or never was. @param address of the caller. */
+  async find(
+    value: string,
+    now: number,
+    { idle }: Pick<SessionTimes, "idle">,
+    address: string,
+  ): Promise<SessionRecord | null> {
     if (!VALUE.test(value)) return null;
     const digest = digestOf(value);
-    const look = this.#look(digest, now);
+    const look = this.#look(digest, now, address);
     const record = await look.found;
     if (record === null) return null;
     if (now >= record.endsAt || now >= record.seenAt + idle) {
@@ -74,7 +88,7 @@ export class Sessions {
     const touched = { ...record, seenAt: Math.trunc(now) };
     await this.#store.touch(digest, touched.seenAt);
     // Not where it was ended meanwhile: it would be good for another second.
-    if (this.#looks.get(digest) === look) this.#looks.set(digest, { at: look.at, found: Promise.resolve(touched) });
+    if (this.#looks.get(digest) === look) this.#looks.set(digest, { ...look, found: Promise.resolve(touched) });
     return touched;
   }
 
@@ -85,17 +99,17 @@ export class Sessions {
     this.#forget(digest);
   }
 
-  #look(digest: string, now: number): Look {
+  #look(digest: string, now: number, address: string): Look {
     for (const [known, { at }] of this.#looks) {
       if (Math.abs(now - at) < FRESH) break;
       this.#looks.delete(known);
     }
     const recent = this.#looks.get(digest);
     if (recent !== undefined) return recent;
-    if (!this.#good.has(digest) && this.#unknownLookUps() >= LOOK_UPS) {
+    if (!this.#good.has(digest) && !this.#mayLookUp(address)) {
       throw new StoreUnavailableError("too many sessions are looked up at once", { done: "no" });
     }
-    const look = { at: now, found: this.#store.find(digest) };
+    const look = { at: now, address, found: this.#store.find(digest) };
     this.#looks.set(digest, look);
     look.found.then(
       (record) => (record === null ? this.#good.delete(digest) : this.#remember(digest)),
@@ -104,10 +118,10 @@ export class Sessions {
     return look;
   }
 
-  #unknownLookUps(): number {
-    let count = 0;
-    for (const digest of this.#looks.keys()) if (!this.#good.has(digest)) count += 1;
-    return count;
+  #mayLookUp(address: string): boolean {
+    const unknown = [...this.#looks].filter(([digest]) => !this.#good.has(digest));
+    const own = unknown.filter(([, look]) => look.address === address);
+    return unknown.length < UNKNOWN_LOOK_UPS && own.length < UNKNOWN_LOOK_UPS_OF_ADDRESS;
   }
 
   #remember(digest: string): void {

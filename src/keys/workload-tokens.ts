@@ -14,6 +14,7 @@ import {
   type WorkloadRule,
 } from "../canon/workload-identity.ts";
 import type { Clock } from "./key-record.ts";
+import { isCanonicalJws } from "./key-text.ts";
 import type { Holder } from "./key-ring.ts";
 import { RemoteKeys, finderOf, type KeyFinder, type MonotonicClock } from "./issuer-keys.ts";
 import type { Identity } from "../canon/identity.ts";
@@ -21,7 +22,7 @@ import type { Identity } from "../canon/identity.ts";
 /** Characters of a JWT: those of clouds have about two thousand. */
 const LONGEST = 16_384;
 
-/** How far the issuer's clock and ours may be apart, seconds. */
+/** How far the issuer's clock may be ahead of ours, seconds: for `nbf` and `iat`, never for `exp`. */
 const CLOCK_SKEW = 30;
 
 /**
@@ -83,7 +84,7 @@ export class WorkloadTokens {
     const holder = rule === undefined ? null : ruleHolder(workloads, workloadCaller(rule.id));
     if (holder === null) return { fault: "not_granted" };
     return {
-      identity: { ...holder.identity, expiresAt: (exp + CLOCK_SKEW) * 1_000 },
+      identity: { ...holder.identity, expiresAt: exp * 1_000 },
       // A list, so that no other issuer and subject make the same text.
       subject: hash("sha256", canonicalJson([iss ?? "", sub]), "hex"),
     };
@@ -136,7 +137,7 @@ function issuerOf(
   jwt: string,
   { issuers }: WorkloadIdentity,
 ): { readonly id: string; readonly issuer: WorkloadIssuer } | null {
-  if (jwt.length > LONGEST) return null;
+  if (jwt.length > LONGEST || !isCanonicalJws(jwt)) return null;
   let named: unknown;
   try {
     named = decodeJwt(jwt).iss;
@@ -162,8 +163,9 @@ async function verifySignature(
       currentDate: new Date(now),
       requiredClaims: ["iss", "sub", "aud", "exp"],
     });
-    // jose compares `iat` only where it is given a greatest age.
-    if (payload.iat !== undefined && payload.iat > now / 1_000 + CLOCK_SKEW) return { fault: "expired" };
+    // jose's tolerance would also let `exp` pass; it compares `iat` only where it is given a greatest age.
+    const { iat = 0, exp = 0 } = payload;
+    if (exp <= now / 1_000 || iat > now / 1_000 + CLOCK_SKEW) return { fault: "expired" };
     const claims = parseJson(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString("utf8"));
     return isJsonObject(claims) ? { payload, claims } : { fault: "invalid" };
   } catch (error) {
@@ -173,8 +175,9 @@ async function verifySignature(
   }
 }
 
+/** jose takes any `aud` where it is given no audience to look for. */
 function audiences({ aud }: JWTPayload): readonly string[] {
-  return typeof aud === "string" ? [aud] : (aud ?? []);
+  return typeof aud === "string" ? [aud] : Array.isArray(aud) ? aud : [];
 }
 
 /** Rules are rows of frozen tables. */

@@ -7,6 +7,7 @@ import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import { Sessions, SignInCodes } from "../keys/sessions.ts";
+import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -26,6 +27,7 @@ export function openConsole(
   environment: Readonly<Record<string, string | undefined>>,
   store: Pick<Store, "sessions">,
   keys: Pick<OpenKeyRing, "holder" | "lookUpId">,
+  { sealSignIn, openSignIn }: Pick<TokenExchange, "sealSignIn" | "openSignIn">,
 ): OpenConsole | null {
   if (listener === "off") return null;
   const codes = new SignInCodes(randomBytes);
@@ -50,6 +52,8 @@ export function openConsole(
       return keys.holder(keyId, now)?.identity ?? null;
     },
     takeCode: (code, now) => codes.take(code, now),
+    sealSignIn,
+    openSignIn,
     oidcClient: (settings) => clients.of(settings),
   };
   return { runtime, signInCode: (keyId) => codes.make(keyId, Date.now()) };

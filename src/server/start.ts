@@ -131,7 +131,7 @@ async function open(
     keys.isRevoked,
     (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
   );
-  const console = openConsole(options, environment, store, keys);
+  const console = openConsole(options, environment, store, keys, tokens);
   const runtime = runtimeOf(role, {
     environment,
     version,

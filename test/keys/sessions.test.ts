@@ -34,28 +34,28 @@ describe("sessions", () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
-    expect(await sessions.find(value, 29 * MINUTE, TIMES)).toMatchObject({ holder: HOLDER, seenAt: 29 * MINUTE });
-    expect(await sessions.find(value, 58 * MINUTE, TIMES)).not.toBeNull();
-    expect(await sessions.find(value, 88 * MINUTE, TIMES)).toBeNull();
+    expect(await sessions.find(value, 29 * MINUTE, TIMES, "a")).toMatchObject({ holder: HOLDER, seenAt: 29 * MINUTE });
+    expect(await sessions.find(value, 58 * MINUTE, TIMES, "a")).not.toBeNull();
+    expect(await sessions.find(value, 88 * MINUTE, TIMES, "a")).toBeNull();
     expect(store.rows.size).toBe(0);
   });
 
   it("end after the absolute time however much they are used, and with their key", async () => {
     const sessions = new Sessions(memory(), randomBytes);
     const [long, short] = [await sessions.start(HOLDER, 0, TIMES), await sessions.start(HOLDER, 0, TIMES, 10 * MINUTE)];
-    expect(await sessions.find(short.value, 10 * MINUTE - 1, TIMES)).not.toBeNull();
-    expect(await sessions.find(short.value, 10 * MINUTE, TIMES)).toBeNull();
+    expect(await sessions.find(short.value, 10 * MINUTE - 1, TIMES, "a")).not.toBeNull();
+    expect(await sessions.find(short.value, 10 * MINUTE, TIMES, "a")).toBeNull();
     for (let now = 20 * MINUTE; now < TIMES.absolute; now += 20 * MINUTE) {
-      expect(await sessions.find(long.value, now, TIMES)).not.toBeNull();
+      expect(await sessions.find(long.value, now, TIMES, "a")).not.toBeNull();
     }
-    expect(await sessions.find(long.value, TIMES.absolute, TIMES)).toBeNull();
+    expect(await sessions.find(long.value, TIMES.absolute, TIMES, "a")).toBeNull();
   });
 
   it("are looked up once a second and written once a minute", async () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
-    for (let now = 0; now < 61_000; now += 100) await sessions.find(value, now, TIMES);
+    for (let now = 0; now < 61_000; now += 100) await sessions.find(value, now, TIMES, "a");
     expect(store.calls.filter((call) => call === "find").length).toBe(61);
     expect(store.calls.filter((call) => call === "touch").length).toBe(1);
   });
@@ -64,22 +64,40 @@ describe("sessions", () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
-    await sessions.find(value, 1_000, TIMES);
+    await sessions.find(value, 1_000, TIMES, "a");
     store.rows.clear();
-    expect(await sessions.find(value, 1_999, TIMES)).not.toBeNull();
-    expect(await sessions.find(value, 2_000, TIMES)).toBeNull();
+    expect(await sessions.find(value, 1_999, TIMES, "a")).not.toBeNull();
+    expect(await sessions.find(value, 2_000, TIMES, "a")).toBeNull();
   });
 
   it("that do not exist keep the store busy no more than fifty times a second, and good ones are served meanwhile", async () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
-    await sessions.find(value, 0, TIMES);
+    await sessions.find(value, 0, TIMES, "a");
     const made = (): string => randomBytes(32).toString("base64url");
-    for (let count = 0; count < 50; count += 1) expect(await sessions.find(made(), 2_000, TIMES)).toBeNull();
-    await expect(sessions.find(made(), 2_000, TIMES)).rejects.toThrow(StoreUnavailableError);
-    expect(await sessions.find(value, 2_000, TIMES)).not.toBeNull();
-    expect(await sessions.find(made(), 3_000, TIMES)).toBeNull();
+    for (let count = 0; count < 50; count += 1) {
+      expect(await sessions.find(made(), 2_000, TIMES, `a${count % 5}`)).toBeNull();
+    }
+    await expect(sessions.find(made(), 2_000, TIMES, "b")).rejects.toThrow(StoreUnavailableError);
+    expect(await sessions.find(value, 2_000, TIMES, "a")).not.toBeNull();
+    expect(await sessions.find(made(), 3_000, TIMES, "a")).toBeNull();
+  });
+});
+
+describe("made-up session cookies from one address", () => {
+  it("leave sessions that start here, and callers at other addresses, undisturbed", async () => {
+    const store = memory();
+    const [sessions, other] = [new Sessions(store, randomBytes), new Sessions(store, randomBytes)];
+    const made = (): string => randomBytes(32).toString("base64url");
+    const elsewhere = await other.start(HOLDER, 0, TIMES);
+    for (let count = 0; count < 10; count += 1) expect(await sessions.find(made(), 0, TIMES, "evil")).toBeNull();
+    for (let count = 0; count < 60; count += 1) {
+      await expect(sessions.find(made(), 0, TIMES, "evil")).rejects.toThrow(StoreUnavailableError);
+    }
+    expect(await sessions.find(elsewhere.value, 0, TIMES, "good")).not.toBeNull();
+    const { value } = await sessions.start(HOLDER, 0, TIMES);
+    expect(await sessions.find(value, 0, TIMES, "evil")).not.toBeNull();
   });
 });
 

@@ -21,6 +21,8 @@ const KNOWN: Readonly<Record<string, string>> = {
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
   "src/dispatch/failures.ts": "calls none: knows the client's errors",
+  "src/keys/oidc-client.ts":
+    "the identity provider, by routes.yaml and its discovery document, bounded in bytes and time",
   "src/network/address.ts": "calls none: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
   "src/store/postgres/settings.ts": "calls none: reads addresses",

@@ -32,8 +32,11 @@ export interface SignInCheck {
   readonly verifier: string;
 }
 
-/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
-export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
+/**
+ * `refused`: by the provider. `invalid`: the return does not belong to the sign-in that began. `unverified`: the
+ * provider's ID token does not verify. `unavailable`: the provider cannot be reached, or fails.
+ */
+export type SignInFault = { readonly fault: "refused" | "invalid" | "unverified" | "unavailable" };
 
 /** What evidence and keys call a person: equal for the same issuer and subject, and it names neither. @param digest SHA-256 of {@link personText}, hexadecimal. */
 export function personId(digest: string): string {

@@ -29,7 +29,13 @@ interface Sessions {
     times: SessionTimes,
     latest?: number,
   ) => Promise<{ readonly value: string; readonly record: Session }>;
-  readonly find: (value: string, now: number, times: Pick<SessionTimes, "idle">) => Promise<Session | null>;
+  /** @param address of the caller. */
+  readonly find: (
+    value: string,
+    now: number,
+    times: Pick<SessionTimes, "idle">,
+    address: string,
+  ) => Promise<Session | null>;
   readonly end: (value: string) => Promise<void>;
 }
 
@@ -46,6 +52,10 @@ export interface Console {
   readonly holderOf: (keyId: string, now: number) => Promise<Identity | null>;
   /** The key that a one-time code of this process stands for; `null` for one that is unknown, used or too old. */
   readonly takeCode: (code: string, now: number) => string | null;
+  /** Signs a sign-in that a browser carries away. @param lifetime seconds. Throws `StoreUnavailableError`. */
+  readonly sealSignIn: (check: SignInCheck, lifetime: number) => Promise<string>;
+  /** `null` where this installation did not seal it, or its time is over. */
+  readonly openSignIn: (sealed: string) => Promise<SignInCheck | null>;
   /** Sign-in at a provider of OpenID Connect. */
   readonly oidcClient: (settings: OidcSettings) => Promise<OidcClient>;
 }

@@ -1,12 +1,11 @@
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { ConsoleSettings, OidcSettings } from "../../canon/console.ts";
-import type { Person, SignInCheck, SignInFault } from "../../canon/credentials/session.ts";
-import { isJsonObject, parseJson } from "../../canon/json.ts";
+import type { Person, SignInFault } from "../../canon/credentials/session.ts";
 import type { Recorder } from "../recorder.ts";
 import { readCookie } from "./session-cookie.ts";
 import { beginSession, type SessionCall } from "./session-endpoints.ts";
-import { isSecure, personSeats, timesOf } from "./signed-in.ts";
+import { isSecure, orStoreError, personSeats, timesOf } from "./signed-in.ts";
 
 /** A redirect with cookies, or the text of a page that says why there is none. */
 type SignInAnswer =
@@ -25,8 +24,9 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
   const client = await console.oidcClient(settings.oidc);
   const begun = await client.begin(`${settings.url}${CALLBACK}`);
   if ("fault" in begun) return { error: faultError(begun) };
-  const value = Buffer.from(JSON.stringify(begun.check)).toString("base64url");
-  return { location: begun.url, cookies: [checkCookie(value, isSecure(console, snapshot), PATIENCE)] };
+  const sealed = await orStoreError(() => console.sealSignIn(begun.check, PATIENCE));
+  if (typeof sealed !== "string") return { error: sealed };
+  return { location: begun.url, cookies: [checkCookie(sealed, isSecure(console, snapshot), PATIENCE)] };
 }
 
 /** `GET /console/oidc/callback`: the browser's return. */
@@ -36,7 +36,9 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const settings = configured(snapshot);
   if (settings === null) return refuse(notConfigured());
   const secure = isSecure(console, snapshot);
-  const check = readCheck(readCookie(incoming.headers.cookie, checkName(secure)));
+  const cookie = readCookie(incoming.headers.cookie, checkName(secure));
+  // A cookie that somebody made up causes no call of the provider.
+  const check = cookie === null ? null : await console.openSignIn(cookie);
   if (check === null) return refuse(faultError({ fault: "invalid" }));
   const { search } = new URL(incoming.url ?? "/", settings.url);
   const client = await console.oidcClient(settings.oidc);
@@ -75,20 +77,6 @@ function checkCookie(value: string, secure: boolean, seconds: number): string {
   return secure ? `${own}; Secure` : own;
 }
 
-function readCheck(cookie: string | null): SignInCheck | null {
-  if (cookie === null) return null;
-  let value: unknown;
-  try {
-    value = parseJson(Buffer.from(cookie, "base64url").toString());
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(value)) return null;
-  const { state, nonce, verifier } = value;
-  if (typeof state !== "string" || typeof nonce !== "string" || typeof verifier !== "string") return null;
-  return { state, nonce, verifier };
-}
-
 function notConfigured(): ServiceError {
   const message = "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
   return codedError("unknown_path", message);
@@ -97,9 +85,11 @@ function notConfigured(): ServiceError {
 function faultError({ fault }: SignInFault): ServiceError {
   switch (fault) {
     case "unavailable":
-      return codedError("sign_in_unavailable", "The identity provider cannot be reached now. Try again later.");
+      return codedError("sign_in_unavailable", "The identity provider cannot be reached, or fails. Try again later.");
     case "refused":
       return signInFailed("The identity provider did not let you in.");
+    case "unverified":
+      return signInFailed("The identity provider's ID token cannot be verified with its published keys.");
     case "invalid":
       return signInFailed(
         "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",

@@ -41,7 +41,7 @@ const BODY = 4 * 1024;
 
 /** `GET /console/session`: who is signed in, and how one signs in. */
 export async function showSession({ runtime, console, snapshot, incoming }: SessionCall): Promise<SessionAnswer> {
-  const found = await signedIn(console, snapshot, incoming.headers, Date.now());
+  const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null || found === "ended") return { json: signedOut(snapshot) };
   if ("code" in found) return found;
   const seat = chosenSeat(found.seats, incoming.headers);

@@ -61,12 +61,14 @@ export function isSecure(console: Pick<Console, "isSecure">, { decider }: Pick<S
 export async function signedIn(
   console: Console,
   snapshot: Snapshot,
-  headers: IncomingHttpHeaders,
+  { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   now: number,
 ): Promise<SignedIn | "ended" | ServiceError | null> {
   const value = readSessionCookie(headers, isSecure(console, snapshot));
   if (value === null) return null;
-  const session = await orStoreError(() => console.sessions.find(value, now, timesOf(snapshot)));
+  const session = await orStoreError(() =>
+    console.sessions.find(value, now, timesOf(snapshot), socket.remoteAddress ?? ""),
+  );
   if (session === null) return "ended";
   if ("code" in session) return session;
   const seats = await seatsOf(console, snapshot, session, now);
@@ -126,11 +128,12 @@ export function chosenSeat([first, ...rest]: Seats, headers: IncomingHttpHeaders
 export async function admitSession(
   console: Console,
   snapshot: Snapshot,
-  { headers, method }: IncomingMessage,
+  incoming: IncomingMessage,
   { scopes }: ControlEndpoint,
 ): Promise<Admitted | null> {
+  const { headers, method } = incoming;
   if (headers.authorization !== undefined) return null;
-  const found = await signedIn(console, snapshot, headers, Date.now());
+  const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null) return null;
   if (found === "ended") return { error: sessionEnded(), identity: null };
   if ("code" in found) return { error: found, identity: null };

@@ -1,13 +1,14 @@
-import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
+import { SignJWT, errors, jwtVerify, type CryptoKey, type JWTHeaderParameters, type JWTPayload } from "jose";
 import { narrow, type TokenRequest } from "../../canon/credentials/narrowing.ts";
 import type { ExchangeFault, PreparedToken, Tokens, TokenVerification } from "../../canon/credentials/tokens.ts";
+import type { SignInCheck } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { IssuerStore } from "../key-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";
-import { isToken, TOKEN_PREFIX, type RandomBytes } from "../key-text.ts";
+import { isCanonicalJws, isToken, TOKEN_PREFIX, type RandomBytes } from "../key-text.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
 import { IssuerRing, SigningKeys } from "./issuer-ring.ts";
 import { TokenCounters } from "./token-counters.ts";
@@ -20,8 +21,19 @@ const INVALID: TokenVerification = Object.freeze({ ok: false, code: "invalid_api
 /** The tokens of a process. */
 export interface TokenExchange extends Tokens {
   readonly spend: (tokenId: string, tokens: number) => void;
+  /**
+   * Signs a sign-in that a browser carries away, so that it returns to any replica as it was made.
+   *
+   * @param lifetime seconds. @throws {StoreUnavailableError}
+   */
+  readonly sealSignIn: (check: SignInCheck, lifetime: number) => Promise<string>;
+  /** `null` where no replica of this installation sealed it, or its time is over. */
+  readonly openSignIn: (sealed: string) => Promise<SignInCheck | null>;
   readonly close: () => void;
 }
+
+/** `typ` of a sealed sign-in: a token can never be used as one, nor the other way round. */
+const SIGN_IN_TYPE = "sign-in+jwt";
 
 /** The rule of a workload's caller id, as it is now; `null` where there is none. */
 type FindRule = (callerId: string) => Holder | null;
@@ -52,8 +64,28 @@ export async function openTokenExchange(
     spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
     prepare: (identity, requested) => prepare(holderOf, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
+    sealSignIn: async (check, lifetime) => {
+      const { kid, privateKey } = await signing.current();
+      return new SignJWT({ ...check })
+        .setProtectedHeader({ alg: "EdDSA", typ: SIGN_IN_TYPE, kid })
+        .setExpirationTime(Math.floor(clock() / 1_000) + lifetime)
+        .sign(privateKey);
+    },
+    openSignIn: (sealed) => openSignIn(known, sealed, clock()),
     close: () => known.close(),
   };
+}
+
+async function openSignIn(issuers: IssuerRing, sealed: string, now: number): Promise<SignInCheck | null> {
+  if (sealed.length > LONGEST) return null;
+  try {
+    const required = ["state", "nonce", "verifier", "exp"];
+    const { state, nonce, verifier } = await verifyJws(issuers, sealed, SIGN_IN_TYPE, required, now);
+    const isWhole = typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
+    return isWhole ? { state, nonce, verifier } : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Who has the key or the rule of that id, as long as it is good. */
@@ -83,7 +115,7 @@ async function verify(
   text: string,
   now: number,
 ): Promise<TokenVerification> {
-  if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(TOKEN_PREFIX.length))) return INVALID;
+  if (!isToken(text) || text.length > LONGEST || !isCanonicalJws(text.slice(TOKEN_PREFIX.length))) return INVALID;
   try {
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
@@ -105,14 +137,6 @@ async function verify(
   }
 }
 
-/**
- * Whether every part is the only text for its bytes (RFC 4648 §3.5): decoders ignore the unused bits of a last character, and one token would have several
- * texts.
- */
-function isCanonical(jws: string): boolean {
-  return jws.split(".").every((part) => Buffer.from(part, "base64url").toString("base64url") === part);
-}
-
 /** The payload of a token that a key of ours has signed, also where its time is over. @throws where the signature is none of ours. */
 async function verifySignature(
   issuers: IssuerRing,
@@ -120,22 +144,32 @@ async function verifySignature(
   now: number,
 ): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
   try {
-    const { payload } = await jwtVerify(
-      text.slice(TOKEN_PREFIX.length),
-      async ({ kid }) => {
-        const key = typeof kid === "string" ? await issuers.find(kid) : null;
-        if (key === null) throw new UnknownIssuerError();
-        return key;
-      },
-      // One algorithm, whichever the header names (RFC 8725 §3.1).
-      { algorithms: ["EdDSA"], typ: TOKEN_TYPE, issuer: ISSUER, currentDate: new Date(now), requiredClaims: REQUIRED },
-    );
+    const payload = await verifyJws(issuers, text.slice(TOKEN_PREFIX.length), TOKEN_TYPE, REQUIRED, now, ISSUER);
     return { payload, isExpired: false };
   } catch (error) {
     // jose looks at the times after it has verified the signature.
     if (error instanceof errors.JWTExpired) return { payload: error.payload, isExpired: true };
     throw error;
   }
+}
+
+/** The payload of what a replica of this installation signed as that `typ`. @throws jose's errors, which quote the text. */
+async function verifyJws(
+  issuers: IssuerRing,
+  jws: string,
+  typ: string,
+  requiredClaims: string[],
+  now: number,
+  issuer?: string,
+): Promise<JWTPayload> {
+  const keyOf = async ({ kid }: JWTHeaderParameters): Promise<CryptoKey> => {
+    const key = typeof kid === "string" ? await issuers.find(kid) : null;
+    if (key === null) throw new UnknownIssuerError();
+    return key;
+  };
+  // One algorithm, whichever the header names (RFC 8725 §3.1).
+  const expected = { algorithms: ["EdDSA"], typ, requiredClaims, currentDate: new Date(now) };
+  return (await jwtVerify(jws, keyOf, issuer === undefined ? expected : { ...expected, issuer })).payload;
 }
 
 const REQUIRED = ["iss", "sub", "jti", "iat", "nbf", "exp", "workspace", "scope"];

@@ -7,6 +7,8 @@ export const CLIENT = { id: "signalbox", secret: "provider-key" } as const;
 
 export interface IdentityProvider {
   readonly issuer: string;
+  /** Paths that were requested. */
+  readonly calls: string[];
   /** Who signs in next; `null`: refuses. */
   account: { readonly subject: string; readonly groups: readonly string[]; readonly name: string } | null;
 }
@@ -27,6 +29,7 @@ export async function startIdentityProvider(callback: string): Promise<IdentityP
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const idp: IdentityProvider = {
     issuer,
+    calls: [],
     account: { subject: "248289", groups: ["sre", "everybody"], name: "Ada" },
   };
   const provider = new Provider(issuer, {
@@ -44,6 +47,7 @@ export async function startIdentityProvider(callback: string): Promise<IdentityP
   });
   const handle = provider.callback();
   server.on("request", (incoming, response) => {
+    idp.calls.push(incoming.url ?? "");
     if (!(incoming.url ?? "").startsWith("/interaction")) return handle(incoming, response);
     interact(incoming, response).catch(() => response.destroy());
   });

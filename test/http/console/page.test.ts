@@ -37,6 +37,8 @@ async function startPage(bundle: () => Promise<Bundle | null>): Promise<string> 
     sessions,
     holderOf: unused,
     takeCode: unused,
+    sealSignIn: unused,
+    openSignIn: unused,
     oidcClient: unused,
   } as const;
   return (await startRouter({ table: table(), runtime: { console } })).url;

@@ -64,6 +64,8 @@ const CONSOLE: Console = {
   },
   holderOf: unused,
   takeCode: unused,
+  sealSignIn: unused,
+  openSignIn: unused,
   oidcClient: unused,
 };
 
