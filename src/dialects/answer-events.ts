@@ -32,11 +32,24 @@ export abstract class AnswerEvents {
     this.#over = true;
   }
 
-  /** Ends the answer, after its open blocks. */
+  /**
+   * Ends the answer, after its open blocks. It ends as failed where a call is in pieces that do not belong together, and where an answer of which nothing is left
+   * has no proper end. With output an unknown reason is an end too: the answer is paid for, and whether it is whole is unknown.
+   */
   protected finish(reason: FinishReason, stopSequence: string | null = null): void {
-    this.blocks.closeAll();
+    if (this.#over) return;
+    const isUnknown = reason === "other" || reason === "pause";
+    const { blocks } = this;
+    if (blocks.torn) return this.fail(answerFailure("malformed", "torn_tool_call"));
+    if (blocks.empty && isUnknown) return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (blocks.empty && this.#dropped.has("unknown_content_dropped"))
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    blocks.closeAll();
     this.flush();
-    this.#events.push({ type: "finish", reason, stopSequence });
+    if (isUnknown) this.drop("finish_reason_unknown");
+    // Some protocols have one reason for answers with calls and without; others have one that a named tool choice does not change.
+    const ended = isUnknown ? "other" : reason === "stop" && blocks.hasCalls ? "tool_calls" : reason;
+    this.#events.push({ type: "finish", reason: ended, stopSequence: ended === "stop_sequence" ? stopSequence : null });
     this.#over = true;
   }
 
@@ -55,7 +68,12 @@ export abstract class AnswerEvents {
   /** Adds what the blocks have made. What a failing answer held besides is not part of it. */
   protected flush(): void {
     if (this.#over) return;
-    for (const event of this.blocks.drain()) this.#events.push(event);
+    for (const event of this.made()) this.#events.push(event);
+  }
+
+  /** What the blocks have made since the last call. */
+  protected made(): readonly InferenceEvent[] {
+    return this.blocks.drain();
   }
 }
 
@@ -105,6 +123,7 @@ export class BlockSequencer {
   #waiting: WaitingBlock[] = [];
   readonly #closedTools = new Set<string>();
   #torn = false;
+  hasCalls = false;
 
   /** A piece arrived for a tool call that had been closed; the answer cannot be written as blocks. */
   get torn(): boolean {
@@ -147,6 +166,7 @@ export class BlockSequencer {
   }
 
   openTool(key: string, id: string, name: string): void {
+    this.hasCalls = true;
     this.#add(`tool ${key}`, { kind: "tool_call", id, name }, null);
   }
 

@@ -183,6 +183,8 @@ export interface Translation {
    * where absent.
    */
   readonly unsaid?: readonly OpenBlock["kind"][];
+  /** The surface has a call's arguments as an object: an answer with other ones that ends properly is a failure. */
+  readonly parsesArguments?: boolean;
   readonly renderStream: (context: AnswerContext) => EventRenderer;
   readonly renderAnswer: (
     answer: Answer,

@@ -1,6 +1,7 @@
 import type { RequestEdits } from "../canon/decision.ts";
 import { editSet, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
+import { failedAnswer } from "./answer-events.ts";
 import { collectAnswer } from "./collect-answer.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
@@ -9,6 +10,7 @@ import type { RouteRow } from "../canon/table.ts";
 import type {
   AnswerContext,
   AnswerStream,
+  EventParser,
   OutgoingRequest,
   Surface,
   Target,
@@ -40,6 +42,8 @@ export interface ExchangePlan {
   readonly streamType: string;
   readonly stream: () => AnswerStream;
   readonly answer: (bytes: Uint8Array) => WholeAnswer;
+  /** The stream that a whole answer is, from a provider that does not stream: all of it comes with its end. */
+  readonly streamOfAnswer: (bytes: Uint8Array) => AnswerStream;
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
@@ -62,7 +66,7 @@ interface ExchangeOptions {
  */
 export function planExchange(options: ExchangeOptions, target: Target, upstream: Upstream): ExchangePlan {
   const { prepared } = options;
-  const open = prepared === null ? relayed(options, target) : translated(options, prepared, target, upstream);
+  const open = prepared === null ? relayed(options, target, upstream) : translated(options, prepared, target, upstream);
   return hosted(open, target, upstream);
 }
 
@@ -89,6 +93,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
       streamType,
       stream: open.stream,
       answer: open.answer,
+      streamOfAnswer: open.streamOfAnswer,
       readError,
     };
   }
@@ -104,12 +109,17 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
     streamType: host.streamType,
     stream: () => host.unwrapStream(open.stream()),
     answer: (bytes) => open.answer(host.unwrapAnswer(bytes)),
+    streamOfAnswer: (bytes) => open.streamOfAnswer(host.unwrapAnswer(bytes)),
     readError: host.readError,
   };
 }
 
-function relayed({ surface, request, route, edits, context }: ExchangeOptions, target: Target): UnhostedPlan {
-  const { relay } = surface;
+function relayed(
+  { surface, request, route, edits, context }: ExchangeOptions,
+  target: Target,
+  upstream: Upstream,
+): UnhostedPlan {
+  const { relay, translation } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
   const { body, stripped, edits: made, headers, dropped = NONE } = edited;
   return {
@@ -122,6 +132,12 @@ function relayed({ surface, request, route, edits, context }: ExchangeOptions, t
     dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
     stream: () => relay.observe(context),
     answer: (bytes) => relay.readAnswer(bytes, context),
+    streamOfAnswer: (bytes) =>
+      streamOf(surface, context, () => {
+        const canonical = translation.toCanon(request, route.unknownFields, edits);
+        if ("code" in canonical) return failedAnswer(failureOf("malformed"));
+        return upstream.parseAnswer(bytes, canonical.request, target, context.answerId);
+      }),
   };
 }
 
@@ -133,6 +149,11 @@ function translated(
 ): UnhostedPlan {
   const { translation } = surface;
   const { answerId } = context;
+  const read = (bytes: Uint8Array): readonly InferenceEvent[] => {
+    const events = upstream.parseAnswer(bytes, sent, target, answerId);
+    const kept = keepsFirstCall ? firstCallOf(events) : events;
+    return refuseEnds(emulation === null ? kept : emulation.map(kept), translation);
+  };
   return {
     path: formatted.path,
     headers: formatted.headers,
@@ -148,13 +169,14 @@ function translated(
       const wrapped = emulation === null ? kept : emulation.wrap(kept);
       return new TranslatedStream(refusingEnds(wrapped, translation), renderer);
     },
-    answer: (bytes) => {
-      const events = upstream.parseAnswer(bytes, sent, target, answerId);
-      const kept = keepsFirstCall ? firstCallOf(events) : events;
-      const wrapped = emulation === null ? kept : emulation.map(kept);
-      return wholeAnswer(refuseEnds(wrapped, translation), surface, context);
-    },
+    answer: (bytes) => wholeAnswer(read(bytes), surface, context),
+    streamOfAnswer: (bytes) => streamOf(surface, context, () => read(bytes)),
   };
+}
+
+/** The events of a whole answer as a stream, which has nothing before its end. */
+function streamOf({ translation }: Surface, context: AnswerContext, end: EventParser["end"]): AnswerStream {
+  return new TranslatedStream({ push: () => [], end }, translation.renderStream(context));
 }
 
 function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, context: AnswerContext): WholeAnswer {

@@ -192,6 +192,23 @@ export function wholeInput(counted: number | null, ...cached: readonly (number |
   return parts > counted ? counted + parts : counted;
 }
 
+/**
+ * All that was generated, of a count that should have reasoning in it. Some providers count reasoning beside it (recorded: xAI, Gemini's chat completions): the
+ * total of the answer shows it, or reasoning that is more than the whole.
+ *
+ * @param counted tokens, as the provider names them. @param input all that was read.
+ */
+export function wholeOutput(
+  counted: number | null,
+  reasoning: number | null,
+  input: number | null,
+  total: number | null,
+): number | null {
+  if (counted === null) return null;
+  const rest = total === null || input === null ? 0 : total - input;
+  return Math.max(counted, rest, reasoning !== null && reasoning > counted ? counted + reasoning : 0);
+}
+
 /** What `later` says, and what only `earlier` said: providers spread their counts over several events. */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;

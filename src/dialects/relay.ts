@@ -63,7 +63,8 @@ export abstract class RelayedStream implements AnswerStream {
     if (this.failure !== null || this.done) return;
     const { event, data } = parseSseEvent(bytes);
     if (data === null) events.push(bytes);
-    else this.relay(bytes, data, event, events);
+    // Blank data says nothing, and official clients fail to parse it.
+    else if (data.trim() !== "") this.relay(bytes, data, event, events);
   }
 }
 

@@ -69,7 +69,7 @@ export class SseFramer {
   }
 }
 
-/** What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive. */
+/** What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive. Events of blank data are not dispatched (§9.2.6). */
 interface SseEvent {
   /** The event's name; `null` where it has none. */
   readonly event: string | null;
@@ -83,12 +83,12 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
 /**
- * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard says. An event that is not UTF-8 has empty
- * data, which is malformed in every protocol: replacement characters would be a text that the provider did not send.
+ * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard says. An event that is not UTF-8 has one
+ * replacement character as data, which is malformed in every protocol: among other text it would be taken for text that the provider sent.
  */
 export function parseSseEvent(bytes: Uint8Array): SseEvent {
   const text = decodedEvent(bytes);
-  if (text === null) return { event: null, data: "" };
+  if (text === null) return { event: null, data: "\ufffd" };
   // The overwhelmingly common event: one data line.
   if (text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === text.length - 2) {
     const data = text.slice(6, -2);
@@ -191,7 +191,7 @@ interface AnswerReader {
   drain(): readonly InferenceEvent[];
 }
 
-/** Reads server-sent events of dialects whose own events end an answer: bytes that end before them were cut off. */
+/** Reads server-sent events as one dialect's answer. Where the dialect's own events end it, bytes that end before them were cut off. */
 export abstract class SseEventParser<Reader extends AnswerReader> implements EventParser {
   readonly #framer = new SseFramer();
   protected readonly reader: Reader;
@@ -211,17 +211,22 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
     if (this.reader.over) return NONE;
     // A provider may leave the last blank line out.
     this.#read(this.#framer.end());
-    this.reader.fail(answerFailure("truncated"));
+    this.close();
     return this.reader.drain();
   }
 
   /** Reads one event that has data. */
   protected abstract take(data: string, name: SseEvent["event"]): void;
 
+  /** The bytes have ended. */
+  protected close(): void {
+    this.reader.fail(answerFailure("truncated"));
+  }
+
   #read(bytes: Uint8Array): void {
     if (this.reader.over) return;
     const { event, data } = parseSseEvent(bytes);
-    if (data !== null) this.take(data, event);
+    if (data !== null && data.trim() !== "") this.take(data, event);
   }
 }
 

@@ -2,7 +2,8 @@ import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import { mergeUsage } from "./json.ts";
+import { isJsonObject } from "../canon/json.ts";
+import { mergeUsage, parseJsonText } from "./json.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
 import { answerFailure } from "./answer-failure.ts";
@@ -95,7 +96,7 @@ function charactersOf(event: InferenceEvent): number {
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /** What a surface says of the ends that its answers can have. */
-type EndRules = Pick<Translation, "impossibleEnds" | "unsaid">;
+type EndRules = Pick<Translation, "impossibleEnds" | "unsaid" | "parsesArguments">;
 
 /** Ends that read as the end of a whole answer on every surface. */
 const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
@@ -107,6 +108,9 @@ class EndJudge {
   #said = false;
   /** Something was said that the surface leaves out. */
   #dropped = false;
+  /** Arguments of the latest call, where the surface parses them. */
+  #arguments = "";
+  #broken = false;
 
   constructor(rules: EndRules) {
     this.#rules = rules;
@@ -119,15 +123,24 @@ class EndJudge {
     const { impossibleEnds = [] } = this.#rules;
     // An answer of which nothing is left is no success; one that was cut short says so by its end.
     const isNothingLeft = this.#dropped && !this.#said && SUCCESSES.has(last.reason);
-    if (!impossibleEnds.includes(last.reason) && !isNothingLeft) return events;
-    return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", "unexpected_output_item") }];
+    const isBroken = this.#broken && SUCCESSES.has(last.reason);
+    if (!impossibleEnds.includes(last.reason) && !isNothingLeft && !isBroken) return events;
+    const code = isBroken ? "malformed_tool_use" : "unexpected_output_item";
+    return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", code) }];
   }
 
   #hear(event: InferenceEvent): void {
+    if (this.#rules.parsesArguments === true) this.#checkArguments(event);
     const kind = kindSaid(event);
     if (kind === null) return;
     if (this.#rules.unsaid?.includes(kind) === true) this.#dropped = true;
     else this.#said = true;
+  }
+
+  #checkArguments(event: InferenceEvent): void {
+    if (event.type === "open") this.#arguments = event.block.kind === "tool_call" ? "" : "{}";
+    else if (event.type === "arguments") this.#arguments += event.json;
+    else if (event.type === "close") this.#broken ||= !isJsonObject(parseJsonText(this.#arguments));
   }
 }
 

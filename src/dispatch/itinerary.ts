@@ -9,6 +9,7 @@ const GIVEN_AGAIN: ReadonlySet<string> = new Set([
   "unexpected_output_item",
   "missing_finish_reason",
   "format_not_followed",
+  "unknown_finish_reason",
 ]);
 
 /**

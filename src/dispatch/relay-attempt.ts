@@ -17,6 +17,9 @@ import { ProviderCall } from "./provider-call.ts";
 /** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
 const STREAM_FACTOR = 8;
 
+/** The first line of a server-sent event. */
+const EVENT_BEGINS = /^\s*(?:data|event|id|retry)?:/;
+
 const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
 
 /** What is known of an answer besides its end. */
@@ -118,11 +121,23 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     super.headers(status, headers, endsWithConnection);
     if (this.ended || status !== 200 || !this.#job.request.shape.stream) return;
     const type = String(headers["content-type"] ?? "").toLowerCase();
-    if (!type.startsWith(this.#exchangePlan.streamType)) return;
     this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
-    const stream = this.#exchangePlan.stream();
+    if (type.startsWith(this.#exchangePlan.streamType)) this.#begin(this.#exchangePlan.stream());
+  }
+
+  #begin(stream: AnswerStream): void {
     this.#stream = stream;
     this.#outbox = new Outbox(this.#client, this.#isDurable, () => this.#commit(EVENT_STREAM, stream));
+  }
+
+  /** Some providers name another content type than that of their stream (https://github.com/ollama/ollama/issues/8991). */
+  #isUnnamedStream(chunk: Uint8Array): boolean {
+    const { streamType } = this.#exchangePlan;
+    const isExpected = this.status === 200 && this.#job.request.shape.stream && this.#collected === 0;
+    if (!isExpected || streamType !== "text/event-stream") return false;
+    return EVENT_BEGINS.test(
+      Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 16)).toString("latin1"),
+    );
   }
 
   protected mayCollect(count: number): boolean {
@@ -132,6 +147,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   protected override take(chunk: Uint8Array): void {
     if (this.#readOn !== null) return this.#readOn.take(chunk);
+    if (this.#stream === null && this.#isUnnamedStream(chunk)) this.#begin(this.#exchangePlan.stream());
     if (this.#stream === null) return super.take(chunk);
     this.#collected += chunk.length;
     if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.break("too_large");
@@ -152,9 +168,15 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   protected whole(answer: AnswerBytes): void {
-    // A stream was requested, and something else has come.
-    if (this.#job.request.shape.stream) this.break("malformed");
-    else this.#endAnswer(answer.whole);
+    if (!this.#job.request.shape.stream) return this.#endAnswer(answer.whole);
+    // A stream was requested, and the provider gave its answer at once: whole JSON is not cut.
+    this.#mayBeCut = false;
+    try {
+      this.#begin(this.#exchangePlan.streamOfAnswer(answer.whole));
+    } catch {
+      return this.break("malformed");
+    }
+    this.close();
   }
 
   #endAnswer(received: Uint8Array): void {

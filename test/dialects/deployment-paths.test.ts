@@ -107,7 +107,14 @@ describe("Azure's addresses", () => {
   });
 
   it("change nothing but the path", () => {
-    const { path: _, stream: __, answer: ___, readError, ...plain } = exchange(chatSurface, CHAT, "openai-chat", {});
+    const {
+      path: _,
+      stream: __,
+      answer: ___,
+      streamOfAnswer: ____,
+      readError,
+      ...plain
+    } = exchange(chatSurface, CHAT, "openai-chat", {});
     const deployed = exchange(chatSurface, CHAT, "openai-chat", DEPLOYED);
     expect(deployed).toMatchObject(plain);
     const blocked = new TextEncoder().encode('{"error":{"code":"content_filter","message":"m"}}');

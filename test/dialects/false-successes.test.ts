@@ -104,14 +104,22 @@ const END = { finishReason: "STOP" };
 describe("an answer that goes on after its finish", () => {
   it.each<[string, Speaker, readonly Uint8Array[]]>([
     ["chat: text", CHAT, [chatChunk({ content: "a" }), chatChunk({}, "stop"), chatChunk({ content: "b" }), DONE]],
-    ["chat: text without [DONE]", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "b" })]],
+    ["chat: another end", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "b" }, "stop")]],
     ["chat: a call", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ tool_calls: [call] }), DONE]],
     ["chat: reasoning", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ reasoning_content: "b" }), DONE]],
     ["completions: text", COMPLETIONS, [textChunk("a"), textChunk("", "stop"), textChunk("b"), DONE]],
     ["messages: a piece", MESSAGES, [start, opened, said, stopped, said, stop]],
     ["messages: a block", MESSAGES, [start, opened, said, closed, stopped, opened, said, stop]],
-  ])("is malformed, relayed and translated: %s", (_, speaker, events) => {
-    expect(streamed(speaker, events)).toEqual(["malformed", "malformed"]);
+  ])("is whole with its protocol's end, relayed and translated: %s", (_, speaker, events) => {
+    expect(streamed(speaker, events)).toEqual(["success", "success"]);
+  });
+
+  it.each<[string, Speaker, readonly Uint8Array[]]>([
+    ["chat", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "b" })]],
+    ["completions", COMPLETIONS, [textChunk("a", "stop"), textChunk("b")]],
+    ["messages", MESSAGES, [start, opened, said, closed, stopped, opened, said]],
+  ])("is truncated without it, relayed and translated: %s", (_, speaker, events) => {
+    expect(streamed(speaker, events)).toEqual(["truncated", "truncated"]);
   });
 
   it.each<[string, Speaker, readonly Uint8Array[]]>([

@@ -70,6 +70,9 @@ export const DROPPED_FIELDS = {
     "Whether inputs may be cut could not be expressed in the provider's protocol, so its default applies",
   document_members_dropped: "Members of documents besides `text` were not sent",
   categories_unjudged: "Categories that the model does not judge read as not flagged",
+  finish_reason_unknown:
+    "The provider ended the answer for a reason that the router does not know; it reads as cut short",
+  unknown_content_dropped: "Pieces of the answer of a kind that the router does not know were left out",
   /** Stands in records of earlier builds only: an answer without a finish reason is a failure now. */
   finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was sent",
 } as const satisfies Record<string, string>;

@@ -113,7 +113,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY_FIX],
   [
     "malformed_tool_use",
-    "The provider reports that its model wrote an unreadable tool call.",
+    "The provider's model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
   ],
   [
@@ -206,7 +206,7 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
   ),
   unknown_finish_reason: answer(
     502,
-    "The provider ended its answer with a finish reason that its protocol does not have.",
+    "The provider ended an answer without output with a finish reason that its protocol does not have.",
     "A new finish reason that this release does not support.",
     "For the operator: report it.",
   ),

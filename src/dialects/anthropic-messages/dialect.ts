@@ -36,6 +36,7 @@ export const messagesSurface: Surface = {
   },
   translation: {
     toCanon: messagesToCanon,
+    parsesArguments: true,
     renderStream: renderMessagesStream,
     renderAnswer: renderMessagesAnswer,
   },

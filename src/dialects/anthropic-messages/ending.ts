@@ -1,27 +1,9 @@
 import { readCount, parseAnswerBytes } from "../json.ts";
-import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { kindOfStatus, namedMember, answerFailure, codeByBeginning } from "../answer-failure.ts";
-
-/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  end_turn: "stop",
-  stop_sequence: "stop_sequence",
-  max_tokens: "length",
-  model_context_window_exceeded: "context_window",
-  tool_use: "tool_calls",
-  refusal: "refusal",
-  pause_turn: "pause",
-};
-
-/** `null` where no reason is given; `other` for an unknown value, so that no upstream text reaches evidence. */
-export function readStopReason(value: JsonValue | undefined): FinishReason | null {
-  if (typeof value !== "string" || value === "") return null;
-  return (Object.hasOwn(REASONS, value) ? REASONS[value] : undefined) ?? "other";
-}
 
 /** Whether a request only fills the provider's cache: it is answered with nothing, and nothing has no reason to end. */
 export function asksNothing({ body }: InferenceRequest): boolean {

@@ -5,7 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { readStopReason, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
+import { finishReason } from "../finish-reasons.ts";
+import { UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
 import { isUnsigned, redactedSignature } from "./reasoning.ts";
 import { SseEventParser } from "../sse.ts";
 
@@ -29,11 +30,8 @@ class MessageReader extends AnswerEvents {
   readonly #tally = new UsageTally();
   #open: Block | null = null;
   #count = 0;
-  #calls = false;
   #finish: FinishReason | null = null;
   #stopSequence: string | null = null;
-  /** The reason was given after the blocks: none may follow. */
-  #stopped = false;
 
   constructor(request: GenerateRequest, target: Target) {
     super();
@@ -57,7 +55,6 @@ class MessageReader extends AnswerEvents {
   }
 
   openBlock(block: JsonValue | undefined): void {
-    if (this.#stopped) return this.fail(answerFailure("malformed"));
     // Blocks do not overlap; one that was never closed ends here.
     this.closeBlock();
     const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
@@ -80,18 +77,22 @@ class MessageReader extends AnswerEvents {
         this.#open.signature = redactedSignature(textOf(block["data"]));
         break;
       case "tool_use":
-        this.#calls = true;
         this.blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
         break;
     }
     this.flush();
   }
 
-  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  /** Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer. */
   addDelta(delta: JsonValue | undefined): void {
+    if (!isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    const type = textOf(delta["type"]);
+    // Some speakers of the protocol begin no block before its first piece.
+    if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
+      this.openBlock({ type: type.slice(0, -"_delta".length) });
     const block = this.#open;
-    if (this.#stopped || block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
-    switch (textOf(delta["type"])) {
+    if (block === null) return this.fail(answerFailure("malformed"));
+    switch (type) {
       case "text_delta":
         if (block.kind !== "text") return this.fail(answerFailure("malformed"));
         this.blocks.text(textOf(delta["text"]), [], block.key);
@@ -113,7 +114,7 @@ class MessageReader extends AnswerEvents {
         if (block.kind === "text") this.#cite(delta["citation"], block.key);
         break;
       default:
-        return;
+        this.drop("unknown_content_dropped");
     }
     this.flush();
   }
@@ -134,33 +135,25 @@ class MessageReader extends AnswerEvents {
     this.flush();
   }
 
-  /** The members that say why the answer ended, and its usage so far. No block may follow a reason that is given here. */
+  /** The members that say why the answer ended, and its usage so far. */
   change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
-    if (this.#readEnd(delta)) this.#stopped = true;
+    this.#readEnd(delta);
     this.#addUsage(usage);
   }
 
-  /** Gives whether there was a reason. */
-  #readEnd(delta: JsonValue | undefined): boolean {
-    if (!isJsonObject(delta)) return false;
-    const reason = readStopReason(delta["stop_reason"]);
-    this.#finish = reason ?? this.#finish;
+  #readEnd(delta: JsonValue | undefined): void {
+    if (!isJsonObject(delta)) return;
+    this.#finish = finishReason(delta["stop_reason"]) ?? this.#finish;
     const sequence = delta["stop_sequence"];
     if (typeof sequence === "string") this.#stopSequence = sequence;
-    return reason !== null;
   }
 
   /** The answer is whole. */
   stop(): void {
     if (this.over) return;
     this.closeBlock();
-    const reason = this.#finish;
-    // After a pause the same request must be sent again, which only a caller of this protocol can do.
-    if (reason === null || reason === "pause" || reason === "other") {
-      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
-    }
-    const finish = reason === "stop" && this.#calls ? "tool_calls" : reason;
-    this.finish(finish, finish === "stop_sequence" ? this.#stopSequence : null);
+    if (this.#finish === null) return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    this.finish(this.#finish, this.#stopSequence);
   }
 
   #addUsage(usage: JsonValue | undefined): void {

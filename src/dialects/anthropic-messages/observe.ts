@@ -8,10 +8,11 @@ import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialect.ts";
 import { parseJsonText, textOf, readCount, parseAnswerBytes, parseJsonBytes } from "../json.ts";
 import { formatSseEvent } from "../sse.ts";
-import { asksNothing, readStopReason, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
+import { asksNothing, UsageTally, eventFailure, readErrorFrame, messageFailure } from "./ending.ts";
 import { relayedSignature } from "../../canon/generate/signature.ts";
 import { NATIVE_FAMILY, SIGNATURE_MEMBERS } from "./reasoning.ts";
 import { answerFailure } from "../answer-failure.ts";
+import { finishReason } from "../finish-reasons.ts";
 
 /** Events that are part of an answer: they may only come once it has begun. */
 const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
@@ -21,9 +22,6 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
   "message_delta",
   "message_stop",
 ]);
-
-/** Events that begin or continue a block. */
-const BLOCK_EVENTS: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_delta"]);
 
 /** Members of a message that begins in which something is said. */
 const SAID_IN_MESSAGE = ["content"] as const;
@@ -56,8 +54,6 @@ class MessagesObserver extends RelayedStream {
   #begun = false;
   /** Something has followed the beginning. */
   #continued = false;
-  /** The provider has given the reason why the answer ended: no block may follow. */
-  #stopped = false;
   #lastData = "";
 
   constructor({ requestId, request, signatureFamily }: AnswerContext) {
@@ -102,7 +98,6 @@ class MessagesObserver extends RelayedStream {
       return false;
     }
     const isContent = CONTENT_EVENTS.has(type);
-    if (this.#stopped && BLOCK_EVENTS.has(type)) return this.#isRefused("malformed");
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#isRefused("malformed");
     this.#continued ||= isContent;
@@ -129,15 +124,13 @@ class MessagesObserver extends RelayedStream {
     this.#begun = true;
     if (!isJsonObject(message)) return;
     this.#tally.add(message["usage"]);
-    this.finish = readStopReason(message["stop_reason"]);
+    this.finish = finishReason(message["stop_reason"]);
   }
 
   #change({ delta, usage }: JsonObject): void {
     this.#tally.add(usage);
     if (!isJsonObject(delta)) return;
-    const reason = readStopReason(delta["stop_reason"]);
-    this.finish = reason ?? this.finish;
-    this.#stopped ||= reason !== null;
+    this.finish = finishReason(delta["stop_reason"]) ?? this.finish;
   }
 
   #isRefused(kind: FailureKind): false {
@@ -161,7 +154,7 @@ function charactersOf(type: unknown, event: JsonObject): number {
 
 /** Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing yet. */
 function isEnding(type: unknown, { delta }: JsonObject): boolean {
-  return type === "message_delta" && isJsonObject(delta) && readStopReason(delta["stop_reason"]) !== null;
+  return type === "message_delta" && isJsonObject(delta) && finishReason(delta["stop_reason"]) !== null;
 }
 
 export function observeMessagesStream(context: AnswerContext): AnswerStream {
@@ -232,7 +225,7 @@ export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
   const broken = messageFailure(answer);
   if (broken !== null) return failed(broken);
-  const finish = readStopReason(answer["stop_reason"]);
+  const finish = finishReason(answer["stop_reason"]);
   const tally = new UsageTally();
   tally.add(answer["usage"]);
   const { usage } = tally;

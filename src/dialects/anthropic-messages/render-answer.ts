@@ -33,7 +33,7 @@ export function stopOf(
   const stops = request.body["stop_sequences"];
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
   if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");
-  const stopReason = formatStopReason(reason);
+  const stopReason = STOP_REASONS[reason];
   return {
     stop_reason: stopReason,
     stop_sequence: reason === "stop_sequence" ? stopSequence : null,
@@ -114,7 +114,8 @@ function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   return text.trim() === "" ? {} : { INVALID_JSON: text };
 }
 
-const STOP_REASONS: Readonly<Record<FinishReason, string | null>> = {
+/** The `stop_reason` of a reason. An answer that ended for an unknown one may be cut short. */
+const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
   stop_sequence: "stop_sequence",
   length: "max_tokens",
@@ -123,15 +124,8 @@ const STOP_REASONS: Readonly<Record<FinishReason, string | null>> = {
   refusal: "refusal",
   content_filter: "refusal",
   pause: "pause_turn",
-  other: null,
+  other: "max_tokens",
 };
-
-/** @throws for `other`, which native relays alone know: a translation would have to make a reason up. */
-function formatStopReason(reason: FinishReason): string {
-  const stopReason = STOP_REASONS[reason];
-  if (stopReason === null) throw new Error("formatStopReason: a finish reason that no translation gives");
-  return stopReason;
-}
 
 /** Whether an answer must make up a count. */
 export function hasUnknownCounts(usage: TokenUsage | null): boolean {

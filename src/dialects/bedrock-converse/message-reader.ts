@@ -7,6 +7,7 @@ import { redactedSignature } from "../anthropic-messages/reasoning.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
+import { finishFailure, finishReason } from "../finish-reasons.ts";
 import { offeredTools } from "./format-parts.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
@@ -34,7 +35,6 @@ export class MessageReader extends AnswerEvents {
   readonly #offersNone: boolean;
   #open: Block | null = null;
   #count = 0;
-  #calls = false;
   #ending: FinishReason | UpstreamFailure | null = null;
   #started = false;
 
@@ -65,12 +65,11 @@ export class MessageReader extends AnswerEvents {
     // A call of a tool that was not offered cannot be left out either: the answer would end as if nothing were to be done.
     if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
     const block = this.#begin(index, "tool");
-    this.#calls = true;
     this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
     this.flush();
   }
 
-  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  /** Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer. */
   addDelta(index: number, delta: JsonObject): void {
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") {
@@ -89,6 +88,8 @@ export class MessageReader extends AnswerEvents {
       else this.#blockOf(index, "text").citations.push(read);
     } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
       return this.#failUnexpected();
+    } else if (Object.keys(delta).length > 0) {
+      this.drop("unknown_content_dropped");
     }
     this.flush();
   }
@@ -115,7 +116,8 @@ export class MessageReader extends AnswerEvents {
   /** The provider has said why the answer ended. Its counts may follow, so the end is reported by `conclude`. */
   stop(reason: JsonValue | undefined): void {
     this.closeBlock();
-    this.#ending = readStopReason(reason);
+    const unknown = answerFailure("malformed", "unknown_finish_reason");
+    this.#ending = finishFailure(reason) ?? finishReason(reason) ?? unknown;
   }
 
   /** Reports how the answer ended; one without a stop reason was cut. */
@@ -124,8 +126,7 @@ export class MessageReader extends AnswerEvents {
     const ending = this.#ending;
     if (ending === null) return this.fail(answerFailure("truncated"));
     if (typeof ending === "object") return this.fail(ending);
-    const reason = ending === "stop" && this.#calls ? "tool_calls" : ending;
-    this.finish(reason, reason === "stop_sequence" ? this.#stopSequence : null);
+    this.finish(ending, this.#stopSequence);
   }
 
   #failUnexpected(): void {
@@ -168,27 +169,6 @@ function readCitation({ title, location }: JsonObject): Citation | null {
   const web = isJsonObject(location) ? location["web"] : undefined;
   const url = isJsonObject(web) ? web["url"] : undefined;
   return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
-}
-
-/** The protocol's reasons for a complete answer. A guardrail that stepped in is a filter, never a normal end. */
-const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop_sequence"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "context_window"],
-  ["tool_use", "tool_calls"],
-  ["guardrail_intervened", "content_filter"],
-  ["content_filtered", "content_filter"],
-]);
-
-/** Stop reasons that mean that the model made no valid answer. They are reported unchanged, because the list is closed. */
-const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
-
-/** Why an answer ended; an unknown value, and none at all, are failures. */
-function readStopReason(value: JsonValue | undefined): FinishReason | UpstreamFailure {
-  if (typeof value !== "string") return answerFailure("malformed", "unknown_finish_reason");
-  const failure = answerFailure("malformed", FAILURES.has(value) ? value : "unknown_finish_reason");
-  return REASONS.get(value) ?? failure;
 }
 
 /** Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is not base64. */

@@ -92,7 +92,8 @@ class ConverseParser implements EventParser {
   }
 
   #take({ headers, payload }: Frame): void {
-    const body = parseAnswerBytes(payload);
+    // A frame without a payload has no members.
+    const body = payload.length === 0 ? {} : parseAnswerBytes(payload);
     const kind = headers.get(":message-type");
     if (kind === "exception") return this.#reader.fail(readException(headers.get(":exception-type"), body));
     if (kind === "error") return this.#reader.fail(readException(headers.get(":error-code"), body));

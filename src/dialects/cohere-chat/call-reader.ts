@@ -21,11 +21,6 @@ export class CallReader {
     this.#blocks = blocks;
   }
 
-  /** Whether no call has come. */
-  get isEmpty(): boolean {
-    return this.#calls.size === 0;
-  }
-
   /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
   open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
     const called = isJsonObject(value) ? value["function"] : null;

@@ -1,10 +1,10 @@
 import { countIn } from "../json.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
+import type { TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import { answerFailure } from "../answer-failure.ts";
+import { finishFailure, finishReason } from "../finish-reasons.ts";
 import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
@@ -95,18 +95,20 @@ export class MessageReader extends AnswerEvents {
   /** The end of the answer: why it ended, and its usage. */
   end({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
     if (!this.#goesOn()) return;
+    const failure = finishFailure(value);
     const reason = finishReason(value);
-    const usage = readUsage(counts);
-    const failure =
-      finishFailure(value, type) ??
-      (reason === null ? answerFailure("truncated") : null) ??
-      (reason === "other" ? answerFailure("malformed", "unknown_finish_reason") : null) ??
-      (this.blocks.torn ? answerFailure("malformed") : null);
-    if (failure === null) this.blocks.closeAll();
+    if (failure === null && reason !== null) this.blocks.closeAll();
     this.flush();
+    const usage = readUsage(counts);
     if (usage !== null) this.emit({ type: "usage", usage });
-    if (failure !== null || reason === null) return this.fail(failure ?? answerFailure("truncated"));
-    this.finish(reason === "stop" && !this.#calls.isEmpty ? "tool_calls" : reason);
+    if (failure !== null) return this.fail({ ...failure, code: errorCode(type) ?? failure.code });
+    if (reason === null) return this.fail(answerFailure("truncated"));
+    this.finish(reason);
+  }
+
+  /** A piece of a kind that the protocol did not have. */
+  skip(): void {
+    if (this.#goesOn()) this.drop("unknown_content_dropped");
   }
 
   #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
@@ -138,38 +140,9 @@ export class MessageReader extends AnswerEvents {
 
 const NOTHING: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
 
-/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
-const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
-  ["COMPLETE", "stop"],
-  ["STOP_SEQUENCE", "stop_sequence"],
-  ["MAX_TOKENS", "length"],
-  ["TOOL_CALL", "tool_calls"],
-]);
-
-/** Values of `finish_reason` that mean that there is no answer, with a more precise code. */
-const FAILURES: ReadonlyMap<string, string | null> = new Map([
-  ["ERROR", null],
-  ["TIMEOUT", "generation_timeout"],
-]);
-
-/** Values of `error_type` beside ERROR that help a caller and reveal no content, with our codes for them. */
-const ERROR_TYPES: ReadonlyMap<string, string> = new Map([["INVALID_TOOL_GENERATION", "tool_use_failed"]]);
-
-/** The reason that a `finish_reason` stands for; `other` for an unknown value, `null` where there is none. */
-function finishReason(value: JsonValue | undefined): FinishReason | null {
-  if (typeof value !== "string" || value === "") return null;
-  return REASONS.get(value) ?? "other";
-}
-
-/**
- * The failure that a `finish_reason` stands for; `null` for every other value.
- *
- * @param type the `error_type` beside it.
- */
-function finishFailure(value: JsonValue | undefined, type: JsonValue | undefined): UpstreamFailure | null {
-  if (typeof value !== "string" || !FAILURES.has(value)) return null;
-  const known = typeof type === "string" ? ERROR_TYPES.get(type) : undefined;
-  return answerFailure("error_frame", known ?? FAILURES.get(value) ?? null);
+/** Our code for an `error_type` beside ERROR that helps a caller and reveals no content. */
+function errorCode(type: JsonValue | undefined): string | null {
+  return type === "INVALID_TOOL_GENERATION" ? "tool_use_failed" : null;
 }
 
 /**

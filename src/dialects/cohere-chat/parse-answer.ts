@@ -21,7 +21,7 @@ class CohereParser extends SseEventParser<MessageReader> {
     this.#takeKind(type, object);
   }
 
-  /** Events of other kinds (`debug`, whatever comes) are passed over. */
+  /** Events of other kinds (`debug`, say) are no part of the answer, but for pieces of it. */
   #takeKind(type: string, event: JsonObject): void {
     const reader = this.reader;
     const index = typeof event["index"] === "number" ? event["index"] : 0;
@@ -47,6 +47,7 @@ class CohereParser extends SseEventParser<MessageReader> {
       case "message-end":
         return reader.end(delta);
     }
+    if (type.endsWith("-delta")) reader.skip();
   }
 }
 

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
+import { finishFailure, finishReason as readFinish } from "../finish-reasons.ts";
 import { readErrorFrame } from "./read-error.ts";
 import { markSignature, type SignedPart } from "./format-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
@@ -24,6 +25,9 @@ export class AnswerReader extends AnswerEvents {
   /** The block that is open, or was last, is one of text that citations may still be about. */
   #inText = false;
   #usage: TokenUsage | null = null;
+  /** Calls with an id, as they came. */
+  readonly #known = new Set<string>();
+  #ending: FinishReason | UpstreamFailure | null = null;
 
   constructor(request: GenerateRequest, target: Target, answerId: string) {
     super();
@@ -42,7 +46,7 @@ export class AnswerReader extends AnswerEvents {
     if (candidate === undefined) {
       // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
       const feedback = piece["promptFeedback"];
-      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.finish("content_filter");
+      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#ending = "content_filter";
       return;
     }
     // Several answers are never requested; which of them would be the caller's?
@@ -75,12 +79,18 @@ export class AnswerReader extends AnswerEvents {
     }
     this.#cite(candidate);
     this.flush();
-    // The reason is 0 or absent in pieces that others follow.
-    if (finishReason === undefined || finishReason === null || finishReason === "") return;
-    if (typeof finishReason !== "string") return this.fail(answerFailure("malformed", "unknown_finish_reason"));
-    const reason = readFinishReason(finishReason);
-    if (typeof reason !== "string") return this.fail(reason);
-    this.finish(reason === "stop" && this.#calls > 0 ? "tool_calls" : reason);
+    // The reason is 0 or absent in pieces that others follow, and servers give one before the last piece too.
+    if (finishReason === undefined || finishReason === null || finishReason === "" || finishReason === 0) return;
+    this.#ending = finishFailure(finishReason) ?? readFinish(finishReason) ?? "other";
+  }
+
+  /** The bytes have ended: reports how the answer ended. @returns whether the provider had given a reason. */
+  conclude(): boolean {
+    const ending = this.#ending;
+    if (ending === null) return false;
+    if (typeof ending === "string") this.finish(ending);
+    else this.fail(ending);
+    return true;
   }
 
   /** @returns whether the part was a text, which the piece's log probabilities belong to. */
@@ -94,6 +104,7 @@ export class AnswerReader extends AnswerEvents {
     if (part["thought"] === true) {
       this.#think(textOf(text), signature);
     } else if (isJsonObject(functionCall)) {
+      if (this.#isRepeated(functionCall)) return false;
       this.#sign("call", signature);
       this.#call(functionCall, answerId);
     } else if (typeof text === "string" || isEmptyPart(part)) {
@@ -113,6 +124,14 @@ export class AnswerReader extends AnswerEvents {
     if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
     else this.blocks.signature(markSignature("thought", signature), this.#family);
     this.blocks.close();
+  }
+
+  /** Whether the very same call came before: some streams end with what they gathered (https://github.com/allenhutchison/obsidian-gemini/issues/230). */
+  #isRepeated({ id, name, args }: JsonObject): boolean {
+    const call = JSON.stringify([id, name, args]);
+    const isRepeated = textOf(id) !== "" && this.#known.has(call);
+    this.#known.add(call);
+    return isRepeated;
   }
 
   #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonValue | undefined): void {
@@ -178,45 +197,6 @@ function isSame(left: TokenUsage, right: TokenUsage): boolean {
     left.cacheRead === right.cacheRead &&
     left.reasoning === right.reasoning
   );
-}
-
-/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons); a reason in neither table is the failure `unknown_finish_reason`. */
-const ENDINGS: Readonly<Record<string, FinishReason>> = {
-  STOP: "stop",
-  MAX_TOKENS: "length",
-  SAFETY: "content_filter",
-  RECITATION: "content_filter",
-  // The text was held back because it is in a language that the service does not serve.
-  LANGUAGE: "content_filter",
-  BLOCKLIST: "content_filter",
-  PROHIBITED_CONTENT: "content_filter",
-  SPII: "content_filter",
-  MODEL_ARMOR: "content_filter",
-  IMAGE_SAFETY: "content_filter",
-  IMAGE_PROHIBITED_CONTENT: "content_filter",
-  IMAGE_RECITATION: "content_filter",
-  IMAGE_OTHER: "content_filter",
-};
-
-/** Finish reasons of failed answers, with our codes for them. */
-const FAILURES: Readonly<Record<string, string>> = {
-  MALFORMED_FUNCTION_CALL: "malformed_function_call",
-  MALFORMED_RESPONSE: "malformed_response",
-  UNEXPECTED_TOOL_CALL: "unexpected_tool_call",
-  TOO_MANY_TOOL_CALLS: "too_many_tool_calls",
-  MISSING_THOUGHT_SIGNATURE: "missing_thought_signature",
-  NO_IMAGE: "no_image",
-};
-
-/**
- * The finish reason or the failure that a provider's value stands for. FINISH_REASON_UNSPECIFIED, OTHER and CONTINUATION end nothing
- * that a caller of another protocol could make use of.
- */
-function readFinishReason(value: string): FinishReason | UpstreamFailure {
-  const ending = Object.hasOwn(ENDINGS, value) ? ENDINGS[value] : undefined;
-  if (ending !== undefined) return ending;
-  const code = Object.hasOwn(FAILURES, value) ? FAILURES[value] : undefined;
-  return code === undefined ? answerFailure("malformed", "unknown_finish_reason") : answerFailure("error_frame", code);
 }
 
 /** Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not give a token's bytes. */

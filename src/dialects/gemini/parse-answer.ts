@@ -26,11 +26,11 @@ export function parseGeminiAnswer(
   const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
   const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
-  reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
+  if (!reader.conclude()) reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
   return reader.drain();
 }
 
-/** Reads a stream of generateContent. There is no mark at its end: only a finish reason says that the answer is whole. */
+/** Reads a stream of generateContent. There is no mark at its end: its bytes end, after a finish reason that says that the answer is whole. */
 class GeminiParser extends SseEventParser<AnswerReader> {
   protected override take(data: string): void {
     // Arguments of calls come as JSON and go on as JSON: a number keeps its digits.
@@ -39,6 +39,10 @@ class GeminiParser extends SseEventParser<AnswerReader> {
     if (error !== null) this.reader.fail(readErrorFrame(error));
     else if (isJsonObject(piece)) this.reader.take(piece);
     else this.reader.fail(answerFailure("malformed"));
+  }
+
+  protected override close(): void {
+    if (!this.reader.conclude()) super.close();
   }
 }
 

@@ -1,24 +1,30 @@
-import { textOf, numberOrNull, textOrNull } from "../json.ts";
+import { textOf, numberOrNull, textOrNull, memberIn, textIn } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
+import { markSignature, type SignedPart } from "../gemini/format-parts.ts";
 import { codePoints } from "./family.ts";
+import { THOUGHT_SIGNATURE } from "./reasoning.ts";
 
 interface Call {
   readonly key: string;
   /** As the provider gave it; the empty string where it gave none. */
   readonly id: string;
   name: string;
-  /** Arguments that came before the name. */
+  /** Arguments that came before the call was opened. */
   early: string;
+  signature: string;
+  opened: boolean;
 }
 
 /**
  * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a provider leaves the index out or gives every call the same; or
- * by their order alone (docs/protocols.md#chat-streams-of-providers).
+ * by their order alone (docs/protocols.md#chat-streams-of-providers). A name may come in pieces: a call opens when its name is a tool's, or something else begins.
  */
 export class ToolFragments {
   readonly #sequencer: BlockSequencer;
+  readonly #reasoning: ReasoningReader;
+  readonly #offered: readonly string[];
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
   #last: Call | null = null;
@@ -26,18 +32,16 @@ export class ToolFragments {
   /** Id of the answer, to make ids of: a call that the provider did not name still needs one that no other answer's call has. */
   #answerId = "";
 
-  constructor(sequencer: BlockSequencer) {
+  /** @param offered names of the request's tools. */
+  constructor(sequencer: BlockSequencer, reasoning: ReasoningReader, offered: readonly string[]) {
     this.#sequencer = sequencer;
+    this.#reasoning = reasoning;
+    this.#offered = offered;
   }
 
   /** Whether a call has come whose function has no name: it cannot be carried out. */
   get isIncomplete(): boolean {
     return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some((call) => call?.name === "");
-  }
-
-  /** Whether any call has come. */
-  get isEmpty(): boolean {
-    return this.#count === 0;
   }
 
   set answerId(id: string) {
@@ -51,13 +55,18 @@ export class ToolFragments {
    * @returns `false` where the fragment is of another kind than a function call.
    */
   add(fragment: JsonValue, position: number | null): boolean {
+    if (fragment === null) return true;
     if (!isJsonObject(fragment)) return false;
-    const called = fragment["function"];
-    if (!isJsonObject(called)) return false;
-    const { index } = fragment;
-    const name = textOf(called["name"]);
-    const call = this.#callOf(position ?? numberOrNull(index), textOf(fragment["id"]), name);
-    this.#extend(call, name, argumentsOf(called));
+    const { index, id, type, function: called = null } = fragment;
+    if (called !== null ? !isJsonObject(called) : textOf(type) !== "" && type !== "function") return false;
+    const signature = signatureIn(fragment);
+    const name = textOf(memberIn(called, "name"));
+    const json = argumentsOf(called);
+    // Some providers print empty entries beside a text.
+    if (textOf(id) === "" && name === "" && json === "" && signature === "") return true;
+    const call = this.#callOf(position ?? numberOrNull(index), textOf(id), name);
+    call.signature ||= signature;
+    this.#extend(call, name, json);
     return true;
   }
 
@@ -70,43 +79,53 @@ export class ToolFragments {
     this.#extend(this.#callOf(LEGACY, "", name), name, json);
   }
 
+  /** Opens the call that waits for the rest of its name: there is none. */
+  settle(): void {
+    const call = this.#last;
+    if (call === null || call.opened || call.name === "") return;
+    call.opened = true;
+    this.#reasoning.signPart("call", call.signature, call.key);
+    this.#sequencer.openTool(call.key, call.id === "" ? `call_${this.#answerId}_${call.key}` : call.id, call.name);
+    this.#sequencer.arguments(call.key, call.early);
+  }
+
   #callOf(index: number | null, id: string, name: string): Call {
-    if (index === null) {
-      const known = id === "" ? this.#last : this.#byId.get(id);
-      return this.#remember(known ?? this.#begin(id), index);
-    }
-    const known = this.#byIndex.get(index);
+    const known = index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
     // One number for all calls: another name and id begin another call.
-    const isOther = known !== undefined && id !== "" && name !== "" && known.id !== "" && known.id !== id;
-    return this.#remember(known === undefined || isOther ? this.#begin(id) : known, index);
-  }
-
-  #begin(id: string): Call {
-    const key = String(this.#count);
-    this.#count += 1;
-    return { key, id, name: "", early: "" };
-  }
-
-  #remember(call: Call, index: number | null): Call {
+    const isOther = index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
+    const call = known === undefined || known === null || isOther ? this.#begin(id) : known;
+    if (call !== this.#last) this.settle();
     if (index !== null) this.#byIndex.set(index, call);
     if (call.id !== "") this.#byId.set(call.id, call);
     this.#last = call;
     return call;
   }
 
-  #extend(call: Call, name: string, json: string): void {
-    if (call.name === "" && name === "") {
-      call.early += json;
-      return;
-    }
-    if (call.name === "") {
-      call.name = name;
-      const id = call.id === "" ? `call_${this.#answerId}_${call.key}` : call.id;
-      this.#sequencer.openTool(call.key, id, name);
-      this.#sequencer.arguments(call.key, call.early);
-    }
-    this.#sequencer.arguments(call.key, json);
+  #begin(id: string): Call {
+    const key = String(this.#count);
+    this.#count += 1;
+    return { key, id, name: "", early: "", signature: "", opened: false };
   }
+
+  #extend(call: Call, name: string, json: string): void {
+    if (call.opened) return this.#sequencer.arguments(call.key, json);
+    // Some servers repeat what they had of the name.
+    call.name = name.startsWith(call.name) ? name : call.name + name;
+    call.early += json;
+    if (call.early !== "" || this.#isWhole(call.name)) this.settle();
+  }
+
+  /** Whether nothing can follow a name: it is a tool's, and no other tool's begins with it. */
+  #isWhole(name: string): boolean {
+    const begun = this.#offered.filter((tool) => tool.startsWith(name));
+    return this.#offered.length === 0 || (begun.length === 1 && begun[0] === name);
+  }
+}
+
+/** Where Gemini's chat completions sign (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in a call, or in the message of a text. */
+function signatureIn({ extra_content: extra }: JsonObject): string {
+  const signatures = isJsonObject(extra) ? Object.values(extra).map((own) => textIn(own, THOUGHT_SIGNATURE)) : [];
+  return signatures.find((signature) => signature !== null) ?? "";
 }
 
 /** Index of the older form's one call; no list has it. */
@@ -116,8 +135,8 @@ const LEGACY = -1;
 const MAXIMUM_ID = 40;
 
 /** Some providers send the object where the protocol has its text. */
-function argumentsOf(called: JsonObject): string {
-  const value = called["arguments"];
+function argumentsOf(called: JsonValue): string {
+  const value = memberIn(called, "arguments");
   return isJsonObject(value) ? JSON.stringify(value) : textOf(value);
 }
 
@@ -202,6 +221,7 @@ export class ReasoningReader {
 
   /** Takes what a delta or a message says of reasoning. */
   read(delta: JsonObject): void {
+    this.signPart(textOf(delta["content"]) === "" ? "empty" : "text", signatureIn(delta), "message");
     const text = firstText(delta["reasoning_content"], delta["reasoning"]);
     if (text !== "") {
       this.text(text, false);
@@ -216,6 +236,13 @@ export class ReasoningReader {
     if (text === "") return;
     this.#isSummary = summary;
     this.#sequencer.reasoning(text, summary, String(this.#piece));
+  }
+
+  /** Takes the signature of what follows it; such a signature is a piece of reasoning without text (`markSignature`). */
+  signPart(part: SignedPart, signature: string, key: string): void {
+    if (signature === "") return;
+    if (this.#family === null) this.#dropped = true;
+    else this.#sequencer.signature(markSignature(part, signature), this.#family, `${part} ${key}`);
   }
 
   /** @param isRepeated the text of the details stands beside them as well, so only their signatures are news. */

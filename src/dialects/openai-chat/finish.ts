@@ -1,26 +1,9 @@
-import { countIn, readCount, wholeInput } from "../json.ts";
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
-import type { FinishReason } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { countIn, memberIn, wholeInput, wholeOutput } from "../json.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { outputCharacters } from "../relay.ts";
 import { answerFailure } from "../answer-failure.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
-
-/** Finish reasons of this protocol and of providers that speak it (docs/protocols.md#finish-reasons). */
-const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
-  ["stop", "stop"],
-  ["length", "length"],
-  ["model_length", "length"],
-  ["tool_calls", "tool_calls"],
-  ["function_call", "tool_calls"],
-  ["content_filter", "content_filter"],
-]);
-
-/** Values of `finish_reason` that mean that there is no answer. */
-const FAILURES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
-  ["error", "error_frame"],
-  ["insufficient_system_resource", "overloaded"],
-]);
 
 /**
  * An answer that was closed, by `[DONE]` or the end of its body, without a finish reason. Its end would have to be made up, so it is a failure, streamed
@@ -36,36 +19,35 @@ const ANSWER_MEMBERS = ["content", "refusal", "reasoning_content", "reasoning", 
 /** Where legacy completions have their text. */
 const COMPLETION_MEMBERS = ["text"] as const;
 
-/** Whether a chunk's choice holds a part of the answer. After the choice's finish reason that is a malformed stream. */
+/** Whether a chunk's choice holds a part of the answer. */
 export function holdsAnswer(choice: JsonObject): boolean {
   return outputCharacters(choice["delta"], ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) > 0;
 }
 
-/** The reason that a `finish_reason` stands for; `other` for an unknown value, `null` where there is none (absent, null or empty). */
-export function finishReason(value: JsonValue | undefined): FinishReason | null {
-  if (typeof value !== "string" || value === "") return null;
-  return REASONS.get(value) ?? "other";
+/** Where providers put counts: in the answer, in an extension of it (Groq), or in its choice (https://platform.moonshot.ai/docs/api/chat). */
+function usageIn({ usage, x_groq: extension, choices }: JsonObject): JsonObject | null {
+  const [choice] = Array.isArray(choices) ? choices : [];
+  return [usage, memberIn(extension, "usage"), memberIn(choice, "usage")].find(isJsonObject) ?? null;
 }
 
-/** The failure that a `finish_reason` stands for; `null` for every other value. */
-export function finishFailure(value: JsonValue | undefined): UpstreamFailure | null {
-  const kind = typeof value === "string" ? FAILURES.get(value) : undefined;
-  return kind === undefined ? null : answerFailure(kind);
-}
-
-/** Reads `usage`, or `x_groq.usage` where the provider puts it there; `null` where neither stands. */
+/**
+ * Reads the counts of an answer or a chunk; `null` where there are none. Members beside the protocol's are those of DeepSeek
+ * (https://api-docs.deepseek.com/api/create-chat-completion), Moonshot (`cached_tokens`) and of servers that count reasoning beside the totals of the rest.
+ */
 export function readUsage(answer: JsonObject): TokenUsage | null {
-  const own = answer["usage"];
-  const extension = answer["x_groq"];
-  const usage = isJsonObject(own) ? own : isJsonObject(extension) ? extension["usage"] : null;
-  if (!isJsonObject(usage)) return null;
-  const cacheRead = countIn(usage["prompt_tokens_details"], "cached_tokens");
-  const cacheWrite = countIn(usage["prompt_tokens_details"], "cache_write_tokens");
-  return {
-    input: wholeInput(readCount(usage["prompt_tokens"]), cacheRead, cacheWrite),
-    output: readCount(usage["completion_tokens"]),
-    cacheRead,
-    cacheWrite,
-    reasoning: countIn(usage["completion_tokens_details"], "reasoning_tokens"),
-  };
+  const usage = usageIn(answer);
+  if (usage === null) return null;
+  const { prompt_tokens_details: inputs, completion_tokens_details: outputs } = usage;
+  const cacheRead =
+    countIn(inputs, "cached_tokens") ?? countIn(usage, "prompt_cache_hit_tokens") ?? countIn(usage, "cached_tokens");
+  const cacheWrite = countIn(inputs, "cache_write_tokens");
+  const reasoning = countIn(outputs, "reasoning_tokens") ?? countIn(usage, "reasoning_tokens");
+  const counted = countIn(usage, "completion_tokens");
+  const total = countIn(usage, "total_tokens");
+  const text = wholeInput(countIn(usage, "prompt_tokens"), cacheRead, cacheWrite);
+  // Recorded: Mistral's audio models count sound beside the prompt.
+  const sound = countIn(inputs, "audio_tokens") ?? 0;
+  const input = text !== null && counted !== null && total === text + counted + sound ? text + sound : text;
+  const output = wholeOutput(counted, reasoning, input, total);
+  return { input, output, cacheRead, cacheWrite, reasoning };
 }

@@ -16,6 +16,7 @@ import type {
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { Target } from "../dialect.ts";
 import { printDataUrl } from "../data-url.ts";
+import { readMarked } from "../gemini/format-parts.ts";
 import { reasoningDetails } from "./reasoning.ts";
 
 /** What to call a file that came without a name; the provider recognises its kind by the extension. */
@@ -105,7 +106,9 @@ class TurnFormatter {
     const reasoning: ReasoningPart[] = [];
     let unsigned = "";
     const said: (TextPart | RefusalPart)[] = [];
-    const calls: ToolCallPart[] = [];
+    const calls: JsonObject[] = [];
+    const callSignatures: string[] = [];
+    let extra: JsonObject = {};
     let rank = 0;
     for (const part of content) {
       if (part.kind === "reasoning" && !this.#isReadable(part)) {
@@ -113,11 +116,15 @@ class TurnFormatter {
         else this.#dropped.add("unsigned_reasoning_dropped");
         continue;
       }
+      const marked = part.kind === "reasoning" ? readMarked(part.signature ?? "") : NOT_MARKED;
+      if (marked.part === "call") callSignatures.push(marked.signature);
+      else if (marked.part === "text" || marked.part === "empty") extra = signedExtra(marked.signature);
+      if (marked.part !== null && marked.part !== "thought") continue;
       // A message has one member for each kind, in this order.
       if (RANKS[part.kind] < rank) this.#dropped.add("parts_reordered");
       rank = Math.max(rank, RANKS[part.kind]);
       if (part.kind === "reasoning") reasoning.push(part);
-      else if (part.kind === "tool_call") calls.push(part);
+      else if (part.kind === "tool_call") calls.push({ ...this.#call(part), ...signedExtra(callSignatures.shift()) });
       else said.push(part);
     }
     const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
@@ -127,7 +134,8 @@ class TurnFormatter {
       ...this.#said(said, calls.length > 0),
       ...(unsigned === "" ? {} : { reasoning_content: unsigned }),
       ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => this.#call(call)) }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...extra,
     };
   }
 
@@ -169,6 +177,13 @@ class TurnFormatter {
   #refuse(what: string): void {
     this.refusal ??= invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
   }
+}
+
+const NOT_MARKED = readMarked("");
+
+/** A signature where the provider has it (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in the call, or in the message of a text. */
+function signedExtra(signature: string | undefined): JsonObject {
+  return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } };
 }
 
 const RANKS: Readonly<Record<AssistantPart["kind"], number>> = { reasoning: 0, text: 1, refusal: 1, tool_call: 2 };

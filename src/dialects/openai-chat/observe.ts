@@ -1,6 +1,6 @@
 import { RelayedStream, charactersIn, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import { SIGNATURES_MARKED } from "../../canon/generate/edit.ts";
+import { editSet, NO_EDITS, SIGNATURES_MARKED, type EditSet } from "../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
@@ -9,10 +9,12 @@ import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialec
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
 import { formatSseEvent } from "../sse.ts";
-import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
+import { holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
+import { finishReason } from "../finish-reasons.ts";
 import { choiceFailure, failureIn } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { tagAnswer } from "./reasoning.ts";
+import { formatFinishReason } from "./render-stream.ts";
 
 const DONE = formatSseEvent("[DONE]");
 
@@ -37,12 +39,12 @@ const COMPLETION = ["text"] as const;
 
 /**
  * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A recorded provider (Snowflake) never gives a reason:
- * it leaves the member out, or empty, and closes the answer.
+ * it leaves the member out, or empty, and closes the answer. Output that follows a reason makes it doubtful until another one comes, or `[DONE]`.
  */
-type ChoiceEnd = "finished" | "goes_on" | "unsaid";
+type ChoiceEnd = "finished" | "resumed" | "goes_on" | "unsaid";
 
 function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
-  if (value === null) return "goes_on";
+  if (value === null || value === "null") return "goes_on";
   return finishReason(value) === null ? "unsaid" : "finished";
 }
 
@@ -109,13 +111,13 @@ class RelayedChatStream extends RelayedStream {
 
   /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
   #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
-    const isSigned = tagAnswer(chunk, this.#signatureFamily) !== chunk;
+    const { edits } = clientAnswer(chunk, this.#signatureFamily);
     const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
-    if (!isSigned) return shown === data ? bytes : formatSseEvent(shown, event);
-    this.edits = SIGNATURES_MARKED;
+    if (edits === NO_EDITS) return shown === data ? bytes : formatSseEvent(shown, event);
+    this.edits |= edits;
     const exact = parseExactJsonText(shown);
-    const tagged = tagAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
-    return formatSseEvent(JSON.stringify(tagged), event);
+    const { answer } = clientAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
+    return formatSseEvent(JSON.stringify(answer), event);
   }
 
   /** Reads one chunk; says whether it is relayed. */
@@ -164,13 +166,13 @@ class RelayedChatStream extends RelayedStream {
       const index = typeof choice["index"] === "number" ? choice["index"] : 0;
       const reason = choice["finish_reason"];
       const known = this.#choices.get(index);
-      if (known === "finished" && holdsAnswer(choice)) this.failure ??= answerFailure("malformed");
       this.failure ??= choiceFailure(choice);
       this.finish = finishReason(reason) ?? this.finish;
       // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
       const end = choiceEnd(reason);
       if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
         this.#choices.set(index, end);
+      else if (known === "finished" && holdsAnswer(choice)) this.#choices.set(index, "resumed");
     }
     return choices.length;
   }
@@ -227,11 +229,48 @@ export function readChatAnswer(
   const { signatureFamily } = context;
   const answer = parseAnswerBytes(bytes);
   const ending = judge(answer, expectedChoices);
-  if (!isJsonObject(answer) || tagAnswer(answer, signatureFamily) === answer) return { ending, bytes };
-  const exact = parseJsonBytes(bytes);
-  const tagged = tagAnswer(isJsonObject(exact) ? exact : answer, signatureFamily);
-  return { ending: { ...ending, edits: SIGNATURES_MARKED }, bytes: new TextEncoder().encode(JSON.stringify(tagged)) };
+  const edits = isJsonObject(answer) ? clientAnswer(answer, signatureFamily).edits : NO_EDITS;
+  const exact = edits === NO_EDITS ? null : parseJsonBytes(bytes);
+  if (!isJsonObject(exact)) return { ending, bytes };
+  const printed = JSON.stringify(clientAnswer(exact, signatureFamily).answer);
+  return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(printed) };
 }
+
+/** Values of `finish_reason` that official clients know. */
+const OWN_REASONS: ReadonlySet<JsonValue | undefined> = new Set<JsonValue>([
+  "stop",
+  "length",
+  "tool_calls",
+  "function_call",
+  "content_filter",
+]);
+
+/** An answer or a chunk as the client gets it: signatures with the tag of their family, and known finish reasons with the protocol's own value. */
+function clientAnswer(
+  answer: JsonObject,
+  family: string | null,
+): { readonly answer: JsonObject; readonly edits: EditSet } {
+  const tagged = tagAnswer(answer, family);
+  const edits = tagged === answer ? NO_EDITS : SIGNATURES_MARKED;
+  const { choices } = tagged;
+  if (!Array.isArray(choices) || !choices.some(hasForeignReason)) return { answer: tagged, edits };
+  const mapped = choices.map((choice: JsonValue) =>
+    hasForeignReason(choice) ? { ...choice, finish_reason: ownReason(choice["finish_reason"]) } : choice,
+  );
+  return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
+}
+
+function hasForeignReason(choice: JsonValue): choice is JsonObject {
+  const value = isJsonObject(choice) ? choice["finish_reason"] : null;
+  return typeof value === "string" && value !== "" && !OWN_REASONS.has(value) && finishReason(value) !== "other";
+}
+
+function ownReason(value: JsonValue | undefined): string | null {
+  const reason = finishReason(value);
+  return reason === null ? null : formatFinishReason(reason);
+}
+
+const FINISH_MAPPED = editSet("finish_reason_mapped");
 
 function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { finishFailure } from "./finish.ts";
+import { finishFailure } from "../finish-reasons.ts";
 import { answerFailure, kindOfStatus, namedMember } from "../answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
@@ -102,10 +102,15 @@ export function failureIn(object: JsonObject, event: string | null = null): Upst
   return event === "error" || object["object"] === "error" ? readErrorFrame(object) : null;
 }
 
-/** The failure that a choice reports, by its finish reason or by an error of its own (OpenRouter); `null` where it reports none. */
+/**
+ * The failure that a choice reports: by its finish reason, by that of the server behind a gateway, which may have been made a `stop`
+ * (https://openrouter.ai/docs/api-reference/overview), or by an error of its own; `null` where it reports none.
+ */
 export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
-  const { error } = choice;
-  return error === undefined || error === null ? finishFailure(choice["finish_reason"]) : readErrorFrame(error);
+  const { error, finish_reason: reason, native_finish_reason: native } = choice;
+  return error === undefined || error === null
+    ? (finishFailure(reason) ?? finishFailure(native))
+    : readErrorFrame(error);
 }
 
 function safeCode(body: JsonValue | undefined): string | null {

@@ -9,7 +9,7 @@ import { textOf } from "../json.ts";
  * Where providers of this protocol put signatures into messages: into `reasoning_details` (`signature` of texts, `data` of encrypted
  * reasoning), and into `extra_content` of a message or of its calls, under a name of their own (`thought_signature`).
  */
-const THOUGHT_SIGNATURE = "thought_signature";
+export const THOUGHT_SIGNATURE = "thought_signature";
 
 /** The protocol itself signs nothing, so it has no family of its own. */
 const NATIVE_FAMILY = NO_FAMILY;

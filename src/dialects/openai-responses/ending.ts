@@ -3,11 +3,11 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { wholeInput, textOf, countIn, readCount } from "../json.ts";
+import { wholeInput, wholeOutput, textOf, countIn, readCount } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 /** How an answer ended, as its resource says. */
-type Terminal =
+export type Terminal =
   | { readonly kind: "finish"; readonly reason: FinishReason }
   | { readonly kind: "failure"; readonly failure: UpstreamFailure };
 
@@ -63,6 +63,9 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
 export function wholeTerminal(response: JsonObject, said: Said): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, said);
+  // A provider that failed before it had any output may leave it out.
+  if (terminal.kind === "finish" && !Array.isArray(response["output"]))
+    return { kind: "failure", failure: answerFailure("malformed") };
   if (terminal.kind === "finish" || status !== "failed") return terminal;
   return { kind: "failure", failure: { ...terminal.failure, final: true } };
 }
@@ -86,13 +89,10 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   const { input_tokens_details: inputs, output_tokens_details: outputs } = usage;
   const cacheRead = countIn(inputs, "cached_tokens");
   const cacheWrite = countIn(inputs, "cache_write_tokens");
-  return {
-    input: wholeInput(readCount(usage["input_tokens"]), cacheRead, cacheWrite),
-    output: readCount(usage["output_tokens"]),
-    cacheRead,
-    cacheWrite,
-    reasoning: countIn(outputs, "reasoning_tokens"),
-  };
+  const reasoning = countIn(outputs, "reasoning_tokens");
+  const input = wholeInput(readCount(usage["input_tokens"]), cacheRead, cacheWrite);
+  const output = wholeOutput(readCount(usage["output_tokens"]), reasoning, input, readCount(usage["total_tokens"]));
+  return { input, output, cacheRead, cacheWrite, reasoning };
 }
 
 /**

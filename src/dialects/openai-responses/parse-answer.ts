@@ -1,133 +1,40 @@
-import type { UpstreamFailure, FailureKind } from "../../canon/failure.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { BlockSequencer } from "../answer-events.ts";
-import { parseAnswerBytes, textOf, parseJsonText, textOrNull, numberOrNull } from "../json.ts";
-import { readErrorFrame } from "../openai-chat/read-error.ts";
+import { AnswerEvents, countedTokens } from "../answer-events.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { wholeTerminal, readUsage, terminalOf, terminalStatus } from "./ending.ts";
-import { ItemEmitter, readLogprobs } from "./item-emitter.ts";
 import type { EventParser } from "../dialect.ts";
-import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
+import { countIn, memberIn, numberOrNull, parseAnswerBytes, parseJsonText, textOf, textOrNull } from "../json.ts";
+import { readErrorFrame } from "../openai-chat/read-error.ts";
+import { SseEventParser } from "../sse.ts";
+import { readUsage, type Said, type Terminal, terminalOf, terminalStatus, wholeTerminal } from "./ending.ts";
+import { ItemEmitter, readLogprobs } from "./item-emitter.ts";
 
-/**
- * A whole response resource as the events that a stream of it would be.
- *
- * @param family who can read the signatures of the endpoint's model.
- */
-export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): readonly InferenceEvent[] {
-  const response = parseAnswerBytes(bytes);
-  if (!isJsonObject(response)) return failed(null, [], answerFailure("malformed"));
-  const { error, status, output, model } = response;
-  const start = textOrNull(model);
-  if (isJsonObject(error) && status === undefined) return failed(start, [], readErrorFrame(error));
-  const sequencer = new BlockSequencer();
-  const emitter = new ItemEmitter(sequencer, family);
-  tellOutput(output, emitter);
-  sequencer.closeAll();
-  const usage = readUsage(response["usage"]);
-  const events: InferenceEvent[] = [...sequencer.drain()];
-  if (usage !== null) events.push({ type: "usage", usage });
-  const terminal = wholeTerminal(response, emitter);
-  if (terminal.kind === "failure") return failed(start, events, terminal.failure);
-  if (emitter.unexpected !== null) return failed(start, events, answerFailure("malformed", emitter.unexpected));
-  if (!Array.isArray(output)) return failed(start, events, answerFailure("malformed"));
-  if (terminal.reason === "other") return failed(start, events, answerFailure("malformed", "unknown_finish_reason"));
-  const dropped = [...emitter.dropped].map((field) => ({ type: "dropped", field }) as const);
-  const finish = { type: "finish", reason: terminal.reason, stopSequence: null } as const;
-  return [{ type: "start", model: start }, ...events, ...dropped, finish];
-}
-
-/** The answer to a token count: nothing was generated. */
-export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
-  const answer = parseAnswerBytes(bytes);
-  const count = isJsonObject(answer) ? readUsage({ input_tokens: answer["input_tokens"] ?? null }) : null;
-  if (count === null || count.input === null) return failed(null, [], answerFailure("malformed"));
-  return [
-    { type: "start", model: null },
-    { type: "usage", usage: count },
-    { type: "finish", reason: "stop", stopSequence: null },
-  ];
-}
-
-function tellOutput(output: JsonValue | undefined, emitter: ItemEmitter): void {
-  const items: readonly JsonObject[] = Array.isArray(output) ? output.filter(isJsonObject) : [];
-  for (const [index, item] of items.entries()) emitter.done(index, item);
-}
-
-function failed(
-  model: string | null,
-  events: readonly InferenceEvent[],
-  failure: UpstreamFailure,
-): readonly InferenceEvent[] {
-  return [{ type: "start", model }, ...events, { type: "failure", failure }];
-}
-
-/** Reads a responses stream as events (docs/protocols.md#responses). It ignores kinds of events that have no meaning in other protocols. */
-class ResponsesStreamParser implements EventParser {
-  readonly #framer = new SseFramer();
-  readonly #sequencer = new BlockSequencer();
+/** Reads the items of an answer. It ignores kinds of events that have no meaning in other protocols. */
+class ResponseReader extends AnswerEvents {
   readonly #emitter: ItemEmitter;
-  #events: InferenceEvent[] = [];
   #started = false;
-  #ended = false;
 
+  /** @param family who can read the signatures of the endpoint's model. */
   constructor(family: string | null) {
-    this.#emitter = new ItemEmitter(this.#sequencer, family);
+    super();
+    this.#emitter = new ItemEmitter(this.blocks, family);
   }
 
-  push(chunk: Uint8Array): readonly InferenceEvent[] {
-    for (const event of this.#framer.push(chunk)) this.#takeBytes(event);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
-    return this.#drained();
+  /** The resource of the first event, or none. */
+  start(response: JsonValue | undefined): void {
+    if (this.#started || this.over) return;
+    this.#started = true;
+    this.emit({ type: "start", model: textOrNull(memberIn(response, "model")) });
   }
 
-  end(): readonly InferenceEvent[] {
-    this.#takeBytes(this.#framer.end());
-    this.#fail("truncated");
-    return this.#drained();
+  override fail(failure: UpstreamFailure): void {
+    this.start(null);
+    super.fail(failure);
   }
 
-  #drained(): readonly InferenceEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
-  }
-
-  #takeBytes(bytes: Uint8Array): void {
-    if (this.#ended) return;
-    const { event, data } = parseSseEvent(bytes);
-    if (data === null) return;
-    // The end of the transport before the end of the answer.
-    if (data === "[DONE]") return this.#fail("truncated");
-    const value = parseJsonText(data);
-    if (!isJsonObject(value)) return this.#fail("malformed");
-    const type = typeof value["type"] === "string" ? value["type"] : event;
-    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
-      return this.#close(readErrorFrame(value["error"] ?? value));
-    }
-    if (type === null) return this.#fail("malformed");
-    this.#take(type, value);
-  }
-
-  #take(type: string, event: JsonObject): void {
-    switch (type) {
-      case "response.created":
-      case "response.queued":
-      case "response.in_progress":
-        return this.#start(event["response"]);
-      case "response.completed":
-      case "response.incomplete":
-      case "response.failed":
-        return this.#terminal(type, event["response"]);
-      default:
-        this.#start(null);
-        this.#takeItemEvent(type, event);
-        return this.#settle();
-    }
-  }
-
-  #takeItemEvent(type: string, event: JsonObject): void {
+  takeItemEvent(type: string, event: JsonObject): void {
+    this.start(null);
     const emitter = this.#emitter;
     const index = numberOrNull(event["output_index"]) ?? 0;
     const content = numberOrNull(event["content_index"]) ?? 0;
@@ -170,67 +77,101 @@ class ResponsesStreamParser implements EventParser {
         return emitter.arguments(index, textOf(delta));
       case "response.function_call_arguments.done":
         if (!emitter.hasArguments(index)) emitter.arguments(index, textOf(event["arguments"]));
+        return;
+      default:
+        // Without its `done`, or an item that repeats it, a piece of a new kind is lost.
+        if (type.endsWith(".delta")) this.drop("unknown_content_dropped");
     }
   }
 
-  /** Gives what the sequencer has made, and ends the stream where it reported an impossible event. */
-  #settle(): void {
-    this.#flush();
+  /** Ends the answer where an impossible event was reported. */
+  settle(): void {
+    this.flush();
     const { unexpected } = this.#emitter;
-    if (unexpected !== null) this.#fail("malformed", unexpected);
-    else if (this.#sequencer.torn) this.#fail("malformed", "torn_tool_call");
+    if (unexpected !== null) this.fail(answerFailure("malformed", unexpected));
+    else if (this.blocks.torn) this.fail(answerFailure("malformed", "torn_tool_call"));
   }
 
-  #flush(): void {
-    for (const event of this.#sequencer.drain()) this.#events.push(event);
-  }
-
-  #start(response: JsonValue | undefined): void {
-    if (this.#started) return;
-    this.#started = true;
-    const model = isJsonObject(response) ? response["model"] : null;
-    this.#events.push({ type: "start", model: textOrNull(model) });
-  }
-
-  #terminal(type: string, response: JsonValue | undefined): void {
-    this.#start(response);
-    if (!isJsonObject(response)) return this.#fail("malformed");
-    const status = terminalStatus(type, response);
-    if (status === "completed" || status === "incomplete") this.#tellRest(response["output"]);
-    if (this.#ended) return;
-    const usage = readUsage(response["usage"]);
-    if (usage !== null) this.#events.push({ type: "usage", usage });
-    const terminal = terminalOf(status, response, this.#emitter);
-    if (terminal.kind === "failure") return this.#close(terminal.failure);
-    if (terminal.reason === "other") return this.#fail("malformed", "unknown_finish_reason");
-    this.#sequencer.closeAll();
-    this.#flush();
-    for (const field of this.#emitter.dropped) this.#events.push({ type: "dropped", field });
-    this.#events.push({ type: "finish", reason: terminal.reason, stopSequence: null });
-    this.#ended = true;
-  }
-
-  /** Items that no event reported stand in the whole output only. Neither positions nor ids alone identify them: some providers leave positions out, some change ids. */
-  #tellRest(output: JsonValue | undefined): void {
+  /**
+   * The resource at the end of the answer. Items that no event reported stand in the whole output only. Neither positions nor ids alone identify them: some
+   * providers leave positions out, some change ids.
+   */
+  conclude({ output, usage: counts }: JsonObject, judge: (said: Said) => Terminal): void {
     for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
       if (isJsonObject(item) && !this.#emitter.has(index, item)) this.#emitter.done(index, item);
     }
-    this.#settle();
+    this.flush();
+    const usage = readUsage(counts);
+    if (usage !== null) this.emit({ type: "usage", usage });
+    const terminal = judge(this.#emitter);
+    if (terminal.kind === "failure") return this.fail(terminal.failure);
+    this.settle();
+    for (const field of this.#emitter.dropped) this.drop(field);
+    this.finish(terminal.reason);
+  }
+}
+
+/** Reads a responses stream as events (docs/protocols.md#responses). */
+class ResponsesStreamParser extends SseEventParser<ResponseReader> {
+  protected override take(data: string, event: string | null): void {
+    const { reader } = this;
+    // The end of the transport before the end of the answer.
+    if (data === "[DONE]") return reader.fail(answerFailure("truncated"));
+    const value = parseJsonText(data);
+    if (!isJsonObject(value)) return reader.fail(answerFailure("malformed"));
+    const type = typeof value["type"] === "string" ? value["type"] : event;
+    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
+      return reader.fail(readErrorFrame(value["error"] ?? value));
+    }
+    switch (type) {
+      case null:
+        return reader.fail(answerFailure("malformed"));
+      case "response.created":
+      case "response.queued":
+      case "response.in_progress":
+        return reader.start(value["response"]);
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+        return this.#terminal(type, value["response"]);
+      default:
+        reader.takeItemEvent(type, value);
+        reader.settle();
+    }
   }
 
-  #fail(kind: FailureKind, code: string | null = null): void {
-    this.#close(answerFailure(kind, code));
-  }
-
-  #close(failure: UpstreamFailure): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#start(null);
-    this.#events.push({ type: "failure", failure });
+  #terminal(type: string, response: JsonValue | undefined): void {
+    this.reader.start(response);
+    if (!isJsonObject(response)) return this.reader.fail(answerFailure("malformed"));
+    this.reader.conclude(response, (said) => terminalOf(terminalStatus(type, response), response, said));
   }
 }
 
 /** @param family who can read the signatures of the endpoint's model. */
 export function parseResponsesStream(family: string | null): EventParser {
-  return new ResponsesStreamParser(family);
+  return new ResponsesStreamParser(new ResponseReader(family));
+}
+
+/**
+ * A whole response resource as the events that a stream of it would be.
+ *
+ * @param family who can read the signatures of the endpoint's model.
+ */
+export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): readonly InferenceEvent[] {
+  const reader = new ResponseReader(family);
+  const response = parseAnswerBytes(bytes);
+  if (!isJsonObject(response)) reader.fail(answerFailure("malformed"));
+  else {
+    const { error, status } = response;
+    reader.start(response);
+    if (isJsonObject(error) && status === undefined) reader.fail(readErrorFrame(error));
+    else reader.conclude(response, (said) => wholeTerminal(response, said));
+  }
+  return reader.drain();
+}
+
+/** The answer to a token count: nothing was generated. */
+export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  return countedTokens(countIn(answer, "input_tokens"));
 }

@@ -88,6 +88,7 @@ describe("a stream of messages", () => {
       { type: "text", index: 2, text: "see", logprobs: [] },
       { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
       { type: "dropped", field: "citations_dropped" },
+      { type: "dropped", field: "unknown_content_dropped" },
       { type: "close", index: 2 },
       { type: "open", index: 3, block: { kind: "tool_call", id: "toolu_1", name: "f" } },
       { type: "arguments", index: 3, json: '{"a"' },
@@ -98,6 +99,36 @@ describe("a stream of messages", () => {
       { type: "close", index: 4 },
       { type: "usage", usage: usage(9, 2) },
       { type: "finish", reason: "tool_calls", stopSequence: null },
+    ]);
+  });
+
+  it.each(["text", "thinking"])("reads a piece of %s of a block that was not begun", (kind) => {
+    const reported = parseEvents([
+      start,
+      delta({ type: `${kind}_delta`, [kind]: "x" }),
+      close(),
+      ended("end_turn"),
+      stop,
+    ]);
+    expect(reported.filter((event) => "text" in event)).toMatchObject([{ index: 0, text: "x" }]);
+    expect(reported.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+  });
+
+  it("reads a block after the reason", () => {
+    const text = (value: string) => [
+      open({ type: "text", text: "" }),
+      delta({ type: "text_delta", text: value }),
+      close(),
+    ];
+    const reported = parseEvents([start, ...text("a"), ended("end_turn"), ...text("b"), stop]);
+    expect(reported.filter((event) => "text" in event)).toMatchObject([{ text: "a" }, { text: "b" }]);
+  });
+
+  it.each(["pause_turn", "novelty"])("%s after output is an answer cut short, on record", (reason) => {
+    const reported = parseEvents([start, open({ type: "text", text: "a" }), close(), ended(reason), stop]);
+    expect(reported.slice(-2)).toEqual([
+      { type: "dropped", field: "finish_reason_unknown" },
+      { type: "finish", reason: "other", stopSequence: null },
     ]);
   });
 
@@ -165,7 +196,11 @@ describe("a stream of messages", () => {
     ["no beginning", [ended("end_turn"), stop], { kind: "malformed" }],
     ["nothing", [], { kind: "truncated" }],
     ["another answer in the middle", [start, open({ type: "text", text: "" }), start], { kind: "malformed" }],
-    ["a delta of no block", [start, delta({ type: "text_delta", text: "x" })], { kind: "malformed" }],
+    [
+      "a piece of a call of no block",
+      [start, delta({ type: "input_json_delta", partial_json: "{}" })],
+      { kind: "malformed" },
+    ],
     [
       "text in a call",
       [start, open({ type: "tool_use", id: "1", name: "f" }), delta({ type: "text_delta", text: "x" })],

@@ -70,6 +70,7 @@ describe("a stream", () => {
       { type: "dropped", field: "citations_dropped" },
       { type: "open", index: 2, block: { kind: "text" } },
       { type: "text", index: 2, text: "see", logprobs: [] },
+      { type: "dropped", field: "unknown_content_dropped" },
       { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
       { type: "close", index: 2 },
       { type: "open", index: 3, block: { kind: "tool_call", id: "tooluse_1", name: "f" } },
@@ -119,8 +120,6 @@ describe("a stream", () => {
   it.each([
     ["malformed_model_output", "malformed_model_output"],
     ["malformed_tool_use", "malformed_tool_use"],
-    ["pause_turn", "unknown_finish_reason"],
-    ["constructor", "unknown_finish_reason"],
   ])("%s is a failure, with the counts before it", (stopReason, code) => {
     for (const events of [
       said(delta(0, { text: "a" }), stop(stopReason), metadata),
@@ -129,6 +128,18 @@ describe("a stream", () => {
       expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed", code } });
       expect(events).toContainEqual(expect.objectContaining({ type: "usage" }));
     }
+  });
+
+  it.each(["pause_turn", "constructor", "a_new_one"])("%s after output is an answer cut short, on record", (reason) => {
+    for (const events of [
+      said(delta(0, { text: "a" }), stop(reason), metadata),
+      whole(answer([{ text: "a" }], reason)),
+    ]) {
+      expect(events).toContainEqual({ type: "dropped", field: "finish_reason_unknown" });
+      expect(events.at(-1)).toEqual({ type: "finish", reason: "other", stopSequence: null });
+    }
+    const failure = { kind: "malformed", code: "unknown_finish_reason" };
+    expect(said(stop(reason), metadata).at(-1)).toMatchObject({ type: "failure", failure });
   });
 
   it("names the stop sequence where there can be only one", () => {

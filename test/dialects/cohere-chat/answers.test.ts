@@ -176,14 +176,37 @@ describe("a stream", () => {
     ["ERROR", { error: "secret text", error_type: "INVALID_TOOL_GENERATION" }, "error_frame", "tool_use_failed"],
     ["ERROR", { error: "secret text", error_type: "secret" }, "error_frame", null],
     ["TIMEOUT", {}, "error_frame", "generation_timeout"],
-    ["ERROR_TOXIC", {}, "malformed", "unknown_finish_reason"],
-    ["constructor", {}, "malformed", "unknown_finish_reason"],
+    ["ERROR_TOXIC", {}, "error_frame", null],
     ["", {}, "truncated", null],
   ])("that ends with %j and %j is a failure, never a stop", (reason, more, kind, code) => {
     const events = reported(start, open(0, "text"), text(0, "half an"), end(reason, { usage, ...more }), done);
     expect(events.at(-1)).toEqual({ type: "failure", failure: { kind, code, status: null, retryAfter: null } });
     expect(answerOf(events).usage).toEqual(counts);
     expect(JSON.stringify(events)).not.toContain("secret");
+  });
+
+  it.each(["constructor", "SOMETHING_NEW"])("that ends with %j after output is cut short, on record", (reason) => {
+    const events = reported(start, open(0, "text"), text(0, "half an"), end(reason, { usage }), done);
+    expect(events.slice(-2)).toEqual([
+      { type: "dropped", field: "finish_reason_unknown" },
+      { type: "finish", reason: "other", stopSequence: null },
+    ]);
+    expect(answerOf(events).usage).toEqual(counts);
+    expect(failureOf(reported(start, end(reason), done))).toMatchObject({ code: "unknown_finish_reason" });
+  });
+
+  it("records a piece of an unknown kind as dropped, and is no answer where nothing else came", () => {
+    const novel = event("novel-delta", { index: 0, ...inMessage({ novel: "a" }) });
+    const events = reported(start, novel, open(0, "text"), text(0, "a"), end("COMPLETE"), done);
+    expect(events).toContainEqual({ type: "dropped", field: "unknown_content_dropped" });
+    expect(answerOf(events).finish?.reason).toBe("stop");
+    expect(failureOf(reported(start, novel, end("COMPLETE"), done))).toMatchObject({ code: "unexpected_output_item" });
+  });
+
+  it("is malformed where a piece follows for a call that was whole", () => {
+    const torn = [call(0, "a", "f"), json(0, '{"x":1}'), call(1, "b", "g"), json(1, "{}"), json(0, ',"y":2}')];
+    const events = reported(start, ...torn, called(0), called(1), end("TOOL_CALL"), done);
+    expect(failureOf(events)).toMatchObject({ kind: "malformed", code: "torn_tool_call" });
   });
 
   it.each<[string, readonly Uint8Array[], string, string | null]>([

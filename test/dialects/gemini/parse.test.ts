@@ -73,8 +73,37 @@ describe("a stream", () => {
       { type: "arguments", index: 4, json: "{}" },
       { type: "close", index: 4 },
       usage(9),
+      { type: "open", index: 5, block: { kind: "text" } },
+      { type: "text", index: 5, text: "late", logprobs: [] },
+      { type: "close", index: 5 },
       { type: "finish", reason: "tool_calls", stopSequence: null },
     ]);
+  });
+
+  it("reads text, calls and counts after the first finish reason", () => {
+    const counted = (candidatesTokenCount: number) => ({
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount },
+    });
+    const answer = collectAnswer(
+      stream([
+        piece([], STOP, counted(1)),
+        piece([{ text: "a" }], STOP),
+        piece([{ functionCall: { name: "f", args: {} } }], STOP),
+        { ...counted(3) },
+      ]),
+    );
+    expect(answer.blocks).toMatchObject([{ text: "a" }, { name: "f" }]);
+    expect(answer.finish?.reason).toBe("tool_calls");
+    expect(answer.usage).toMatchObject({ input: 5, output: 3 });
+  });
+
+  it("reads a call once that comes again with the same id, name and arguments", () => {
+    const call = { functionCall: { id: "1", name: "f", args: { a: 1 } } };
+    const other = { functionCall: { id: "1", name: "f", args: { a: 2 } } };
+    const { blocks } = collectAnswer(stream([piece([call]), piece([call, other], STOP)]));
+    expect(blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"a":2}' }]);
+    const without = { functionCall: { name: "f", args: {} } };
+    expect(collectAnswer(stream([piece([without, without], STOP)])).blocks).toHaveLength(2);
   });
 
   it("keeps signatures with their parts: text, empty text, thought", () => {
@@ -208,6 +237,17 @@ describe("an answer", () => {
     });
   });
 
+  it.each(["FINISH_REASON_UNSPECIFIED", "OTHER", "CONTINUATION", "NEWS", "constructor", 1])(
+    "that ended with %s after output is cut short, on record",
+    (finishReason) => {
+      const events = whole(piece([{ text: "a" }], { finishReason }));
+      expect(events).toContainEqual({ type: "dropped", field: "finish_reason_unknown" });
+      expect(events.at(-1)).toEqual({ type: "finish", reason: "other", stopSequence: null });
+      const failure = { kind: "malformed", code: "unknown_finish_reason" };
+      expect(whole(piece([], { finishReason })).at(-1)).toMatchObject({ type: "failure", failure });
+    },
+  );
+
   it.each([
     ["MALFORMED_FUNCTION_CALL", "error_frame", "malformed_function_call"],
     ["MALFORMED_RESPONSE", "error_frame", "malformed_response"],
@@ -215,12 +255,6 @@ describe("an answer", () => {
     ["TOO_MANY_TOOL_CALLS", "error_frame", "too_many_tool_calls"],
     ["MISSING_THOUGHT_SIGNATURE", "error_frame", "missing_thought_signature"],
     ["NO_IMAGE", "error_frame", "no_image"],
-    ["FINISH_REASON_UNSPECIFIED", "malformed", "unknown_finish_reason"],
-    ["OTHER", "malformed", "unknown_finish_reason"],
-    ["CONTINUATION", "malformed", "unknown_finish_reason"],
-    ["NEWS", "malformed", "unknown_finish_reason"],
-    ["constructor", "malformed", "unknown_finish_reason"],
-    [1, "malformed", "unknown_finish_reason"],
     [null, "malformed", "unknown_finish_reason"],
   ])("that ended with %s failed", (finishReason, kind, code) => {
     expect(whole(piece([{ text: "a" }], { finishReason })).at(-1)).toMatchObject({

@@ -275,7 +275,42 @@ describe("a stream of a chat provider", () => {
     ],
     ["the finish reason error", [chunk({ content: "a" }, "error"), done], "error_frame", null],
     ["a lack of resources", [chunk({ content: "a" }, "insufficient_system_resource"), done], "overloaded", null],
-    ["an unknown finish reason", [chunk({ content: "a" }, "eos"), done], "malformed", "unknown_finish_reason"],
+    ["an unknown finish reason", [chunk({ content: "" }, "novelty"), done], "malformed", "unknown_finish_reason"],
+    ["a network error", [chunk({ content: "a" }, "network_error"), done], "error_frame", null],
+    [
+      "a failure that a gateway calls a stop",
+      [
+        chunk({ content: "" }),
+        { choices: [{ delta: {}, finish_reason: "stop", native_finish_reason: "error" }] },
+        done,
+      ],
+      "error_frame",
+      null,
+    ],
+    [
+      "a piece of a call that was whole",
+      [
+        chunk(tool({ index: 0, id: "a", function: { name: "f", arguments: '{"x":1}' } })),
+        chunk(tool({ index: 1, id: "b", function: { name: "g", arguments: "{}" } })),
+        chunk(tool({ index: 0, function: { arguments: ',"y":2}' } })),
+        chunk({}, "tool_calls"),
+        done,
+      ],
+      "malformed",
+      "torn_tool_call",
+    ],
+    [
+      "output after the reason, and no end after it",
+      [chunk({ content: "a" }, "stop"), chunk({ content: "b" })],
+      "truncated",
+      null,
+    ],
+    [
+      "nothing but parts of unknown kinds",
+      [chunk({ content: [{ type: "novel" }] }, "stop"), done],
+      "malformed",
+      "unexpected_output_item",
+    ],
     ["text that is not JSON", [chunk({ content: "a" }), "<html>"], "malformed", null],
     ["JSON that is no object", ["[1]"], "malformed", null],
     [
@@ -290,7 +325,7 @@ describe("a stream of a chat provider", () => {
       "malformed",
       "unexpected_output_item",
     ],
-    ["an unknown part", [chunk({ content: [{ type: "reference" }] })], "malformed", "unexpected_output_item"],
+    ["a part that is a picture", [chunk({ content: [{ type: "image_url" }] })], "malformed", "unexpected_output_item"],
     ["pictures", [chunk({ images: [{}] })], "malformed", "unexpected_output_item"],
     [
       "a call without a name",
@@ -307,7 +342,7 @@ describe("a stream of a chat provider", () => {
   it("reports nothing of a chunk after what made it fail", () => {
     const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" } };
     const events = stream([
-      chunk({ content: [{ type: "text", text: "a" }, { type: "reference" }], tool_calls: [call] }),
+      chunk({ content: [{ type: "text", text: "a" }, { type: "image_url" }], tool_calls: [call] }),
     ]);
     expect(shortOf(collectAnswer(events))).toEqual(["text: a"]);
   });
@@ -458,6 +493,59 @@ describe("a whole answer of a chat provider", () => {
     expect(shortOf(collectAnswer(whole(body)))).toEqual(["text: a"]);
   });
 
+  it.each(["", "novelty"])("that ends with %j after output is cut short, on record", (reason) => {
+    expect(whole(answer({ content: "a" }, reason)).slice(-2)).toEqual([
+      { type: "dropped", field: "finish_reason_unknown" },
+      { type: "finish", reason: "other", stopSequence: null },
+    ]);
+  });
+
+  it.each<[JsonObject, object]>([
+    [
+      {
+        prompt_tokens: 5,
+        completion_tokens: 2,
+        total_tokens: 307,
+        completion_tokens_details: { reasoning_tokens: 300 },
+      },
+      { input: 5, output: 302, reasoning: 300 },
+    ],
+    [
+      {
+        prompt_tokens: 5,
+        completion_tokens: 302,
+        total_tokens: 307,
+        completion_tokens_details: { reasoning_tokens: 300 },
+      },
+      { input: 5, output: 302 },
+    ],
+    [{ prompt_tokens: 5, completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 300 } }, { output: 302 }],
+    [
+      { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 },
+      { input: 35, output: 74 },
+    ],
+    [
+      { prompt_tokens: 9, completion_tokens: 201, total_tokens: 585, prompt_tokens_details: { audio_tokens: 375 } },
+      { input: 384, output: 201 },
+    ],
+    [
+      { prompt_tokens: 100, completion_tokens: 2, prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 },
+      { input: 100, cacheRead: 64 },
+    ],
+    [
+      { prompt_tokens: 100, completion_tokens: 2, cached_tokens: 64 },
+      { input: 100, cacheRead: 64 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 2, total_tokens: 200, prompt_tokens_details: { cached_tokens: 188 } },
+      { input: 198, output: 2 },
+    ],
+  ])("counts %j as %j", (given, counts) => {
+    expect(collectAnswer(whole({ ...answer({ content: "a" }), usage: given })).usage).toMatchObject(counts);
+    const inChoice = { index: 0, delta: { content: "a" }, finish_reason: "stop", usage: given };
+    expect(collectAnswer(stream([{ choices: [inChoice] }, done])).usage).toMatchObject(counts);
+  });
+
   it("may be empty", () => {
     expect(whole(answer({ content: "" }))).toMatchObject([{ type: "start" }, { type: "finish", reason: "stop" }]);
   });
@@ -466,8 +554,8 @@ describe("a whole answer of a chat provider", () => {
     [{ choices: [] }, "malformed", null],
     [{ choices: [{ finish_reason: "stop" }] }, "malformed", null],
     [answer({ content: "a" }, null), "malformed", "missing_finish_reason"],
-    [answer({ content: "a" }, ""), "malformed", "missing_finish_reason"],
-    [answer({ content: "a" }, "eos"), "malformed", "unknown_finish_reason"],
+    [answer({ content: "" }, ""), "malformed", "unknown_finish_reason"],
+    [answer({ content: "" }, "novelty"), "malformed", "unknown_finish_reason"],
     [answer({ content: "a" }, "error"), "error_frame", null],
     [{ error: { code: "content_filter" } }, "error_frame", "content_filter"],
     [[], "malformed", null],

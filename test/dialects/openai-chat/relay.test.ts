@@ -1,6 +1,7 @@
 import type { RequestEdits } from "../../../src/canon/decision.ts";
 import { STRIPPABLE_FIELDS } from "../../../src/canon/policy.ts";
 import { describe, expect, it } from "vitest";
+import { editSet, NO_EDITS as UNCHANGED } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
@@ -239,9 +240,37 @@ describe("a relayed stream", () => {
     ["model_length", "length"],
     ["function_call", "tool_calls"],
     ["content_filter", "content_filter"],
-    ["eos", "other"],
+    ["eos", "stop"],
+    ["END_TURN", "stop"],
+    ["a_new_one", "other"],
   ])("says the finish reason %s as %s", (given, reason) => {
     expect(observe([delta("a", given), done]).finish).toBe(reason);
+  });
+
+  it.each([
+    ["eos", '"stop"'],
+    ["tool_use", '"tool_calls"'],
+    ["MAX_TOKENS", '"length"'],
+    ["sensitive", '"content_filter"'],
+    ["a_new_one", '"a_new_one"'],
+  ])("gives the finish reason %s as %s, streamed and whole", (given, printed) => {
+    const seen = observe([delta("a", given), done]);
+    expect(seen.relayed).toContain(`"finish_reason":${printed}`);
+    const isMapped = !printed.includes(given);
+    expect(seen.edits).toBe(isMapped ? editSet("finish_reason_mapped") : UNCHANGED);
+    const answer = { choices: [{ index: 0, message: { content: "a" }, finish_reason: given }], n: 1 };
+    const bytes = new TextEncoder().encode(JSON.stringify(answer));
+    const whole = chatSurface.relay.readAnswer(bytes, contextOf(parse()));
+    expect(text([whole.bytes])).toContain(`"finish_reason":${printed}`);
+  });
+
+  it("drops events of blank data, and fails where a gateway hides a failure", () => {
+    const blank = new TextEncoder().encode("data: \n\n");
+    expect(observe([blank, delta("a", "stop"), blank, done]).relayed).toBe(text([delta("a", "stop"), done]));
+    const hidden = chunk({
+      choices: [{ index: 0, delta: { content: "" }, finish_reason: "stop", native_finish_reason: "network_error" }],
+    });
+    expect(observe([hidden, done]).failure).toMatchObject({ kind: "error_frame" });
   });
 
   it("ends a stream that is given up with the error, then [DONE], before any event and after some", () => {

@@ -77,9 +77,9 @@ describe("a provider's stream", () => {
       { type: "finish", reason: "stop" },
     ],
     [
-      "that ends in the middle of the event after the reason is whole",
+      "that ends in the middle of the event after the reason is malformed",
       `${chunk("a", "stop")}data: {"usa`,
-      { type: "finish", reason: "stop" },
+      { type: "failure", failure: { kind: "malformed" } },
     ],
     [
       "that was filtered says so",
@@ -91,7 +91,7 @@ describe("a provider's stream", () => {
     [
       "that ends in the middle of its first event is not whole",
       'data: {"cho',
-      { type: "failure", failure: { kind: "truncated" } },
+      { type: "failure", failure: { kind: "malformed" } },
     ],
     ["of nothing is not whole", "", { type: "failure", failure: { kind: "truncated" } }],
     ["of nothing but [DONE] is not whole", event("[DONE]"), { type: "failure", failure: { kind: "truncated" } }],
@@ -117,8 +117,13 @@ describe("a provider's stream", () => {
       { type: "failure", failure: { kind: "malformed" } },
     ],
     [
-      "with an unknown reason has failed",
+      "with an unknown reason after text is cut short",
       `${chunk("a", "bored")}${event("[DONE]")}`,
+      { type: "finish", reason: "other" },
+    ],
+    [
+      "with an unknown reason and no text has failed",
+      `${chunk("", "bored")}${event("[DONE]")}`,
       { type: "failure", failure: { kind: "malformed", code: "unknown_finish_reason" } },
     ],
     [

@@ -47,6 +47,9 @@ function exchange(more: Partial<ExchangePlan> = {}): ExchangePlan {
       throw new Error("no stream was expected");
     },
     answer: (bytes) => ({ ending: { failure: null, finish: "stop", usage: null, dropped: [] }, bytes }),
+    streamOfAnswer: () => {
+      throw new Error("no stream was expected");
+    },
     readError: (status) => ({ kind: "server_error", status, retryAfter: null, code: null }),
     ...more,
   };
@@ -332,6 +335,33 @@ describe("the content type of a stream", () => {
     const client = new Client();
     expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary, client }))).toEqual(["answered"]);
     expect(client.text).toBe("frame");
+  });
+
+  it.each(["text/plain; charset=utf-8", "application/octet-stream", "application/json"])(
+    "does not matter where an event begins the answer: %s",
+    async (type) => {
+      const upstream = await startUpstream((response) => {
+        response.writeHead(200, { "content-type": type });
+        response.end("data: {}\n\n");
+      });
+      const client = new Client();
+      expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: exchange({ stream }), client }))).toEqual([
+        "answered",
+      ]);
+      expect(client.text).toBe("data: {}\n\n");
+    },
+  );
+
+  it("is that of a whole answer where the provider does not stream", async () => {
+    const upstream = await answering();
+    const streamOfAnswer = (bytes: Uint8Array): AnswerStream => {
+      const ending = { failure: null, finish: "stop", usage: null, dropped: [] } as const;
+      return { ...stream(), push: () => [], end: () => ({ ending, events: [bytes] }) };
+    };
+    const client = new Client();
+    const once = exchange({ stream, streamOfAnswer });
+    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: once, client }))).toEqual(["answered"]);
+    expect(client.text).toBe('{"ok":true}');
   });
 
   it("is not another dialect's", async () => {
