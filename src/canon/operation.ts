@@ -29,6 +29,18 @@ export const MODEL_OPERATION_OF = {
   moderations: "moderate",
 } as const satisfies Record<Operation, ModelOperation>;
 
+/**
+ * Calls whose health is judged together: a path that fails, or that a server does not have, is no evidence about another path. Token counts are apart from
+ * generation, although the same models answer both.
+ */
+export type CallKind = ModelOperation | "count_tokens";
+
+export const CALL_KINDS: readonly CallKind[] = [...MODEL_OPERATIONS, "count_tokens"];
+
+export function callKindOf(operation: Operation): CallKind {
+  return operation === "messages.count_tokens" ? "count_tokens" : MODEL_OPERATION_OF[operation];
+}
+
 /** The wire protocol, or the family of protocols at one base URL, that callers of an operation speak; an endpoint of the same one gets their requests as they are. */
 export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string>> = {
   "chat.completions": "openai-chat",

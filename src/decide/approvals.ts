@@ -157,7 +157,8 @@ export function featureApproval(operation: Operation, feature: Feature): Approva
     subject: feature,
     passes: ({ endpoint }) =>
       (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
-    ...(feature === "signed_reasoning" ? { filters: true } : {}),
+    // A count is the same whichever candidate makes it: one that cannot count is left out.
+    ...(feature === "signed_reasoning" || feature === "count_tokens" ? { filters: true } : {}),
   };
 }
 

@@ -39,7 +39,8 @@ export function kindOfStatus(status: number): FailureKind {
   if (status < 300) return "malformed";
   if (status < 400) return "redirect";
   if (status === 401 || status === 402 || status === 403) return "auth";
-  if (status === 404) return "not_found";
+  // A server without the path may also say that it does not take the method there.
+  if (status === 404 || status === 405 || status === 501) return "not_found";
   if (status === 408) return "timeout_first_byte";
   if (status === 429) return "rate_limited";
   if (status === 503 || status === 529) return "overloaded";

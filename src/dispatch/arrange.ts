@@ -21,9 +21,12 @@ interface ArrangedPlan {
 /** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
 type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
 
+/** The health and measurements for the kind of calls that the request is. */
+type ArrangedEndpoints = Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
+
 /** What the process knows of its endpoints, and the keys of conversations. */
 interface Arranger {
-  readonly endpoints: Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
+  readonly endpoints: ArrangedEndpoints;
   readonly stickyKeyOf: StickyKeyOf;
 }
 
@@ -86,7 +89,7 @@ function wishesOf(
 
 /** Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints. @param random from 0 up to, and without, 1. */
 export function arrangeCall(
-  endpoints: Arranger["endpoints"],
+  endpoints: ArrangedEndpoints,
   plan: readonly Candidate[],
   wishes: Wishes,
   now: number,
@@ -98,7 +101,7 @@ export function arrangeCall(
 }
 
 export function circumstancesOf(
-  endpoints: Arranger["endpoints"],
+  endpoints: ArrangedEndpoints,
   { maxEjectedShare, isOrdered: isInOrder, preferences, stickyKey }: Wishes,
   now: number,
   random: () => number,
@@ -144,7 +147,7 @@ export interface Circumstances extends TierCircumstances {
 /** A candidate that was put last. */
 interface SetAside {
   readonly candidate: Candidate;
-  readonly why: "ejected" | "rate_limited";
+  readonly why: "ejected" | "rate_limited" | "unsupported";
   /** When it may come back, on the caller's clock; past where another request or the active probe is just trying it, or this one has better to do. */
   readonly until: number;
 }
@@ -291,8 +294,8 @@ function longestOut(
     return healthState.isTaken ? [{ candidate, why: "ejected", until: healthState.until }] : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
-  // A rate limit is always respected; the share bounds only endpoints that are out for their failures.
-  const limited = longest.filter(({ why }) => why === "rate_limited").slice(0, plan.length - 1);
+  // A rate limit and a missing path are always respected; the share bounds only endpoints that are out for their failures.
+  const limited = longest.filter(({ why }) => why !== "ejected").slice(0, plan.length - 1);
   const ill = longest.filter(({ why }) => why === "ejected");
   const left = Math.min(limit, plan.length - 1 - limited.length);
   return new Map([...limited, ...ill.slice(0, Math.max(left, 0))].map((entry) => [entry.candidate, entry]));

@@ -1,4 +1,5 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
+import { CALL_KINDS, type CallKind } from "../canon/operation.ts";
 import type { HealthSettings } from "../canon/table.ts";
 import { Health, HEALTHY, type HealthState } from "./health.ts";
 
@@ -19,13 +20,14 @@ interface TrackedEndpoint {
 }
 
 /** Called when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
-type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number) => void;
+type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number, kind: CallKind) => void;
 
 /** Receives how calls go. */
 export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "end">;
 
 /**
- * Health and measurements of the endpoints, from the calls of this process alone. They outlive tables: an endpoint whose id stays keeps them.
+ * Health and measurements of the endpoints for one kind of calls (`of` gives those of another kind), from the calls of this process alone. They outlive tables:
+ * an endpoint whose id stays keeps them.
  *
  * All times are milliseconds on one clock that never goes back (`performance.now()`), given with every call.
  */
@@ -33,11 +35,31 @@ export class EndpointTracker {
   readonly #endpoints = new Map<string, TrackedEndpoint>();
   readonly #settingsOf: (endpointId: string) => HealthSettings | null;
   readonly #changed: HealthListener;
+  readonly #kind: CallKind;
+  /** Every kind that has been used, this one among them; all its trackers share the map. */
+  readonly #byKind: Map<CallKind, EndpointTracker>;
 
   /** @param settingsOf the settings in force now; `null` for endpoints that the table no longer has, whose health then means nothing. */
-  constructor(settingsOf: (endpointId: string) => HealthSettings | null, changed: HealthListener = () => {}) {
+  constructor(
+    settingsOf: (endpointId: string) => HealthSettings | null,
+    changed: HealthListener = () => {},
+    kind: CallKind = "generate",
+    byKind = new Map<CallKind, EndpointTracker>(),
+  ) {
     this.#settingsOf = settingsOf;
     this.#changed = changed;
+    this.#kind = kind;
+    this.#byKind = byKind.set(kind, this);
+  }
+
+  /** Health and measurements for another kind of calls. */
+  of(kind: CallKind): EndpointTracker {
+    return this.#byKind.get(kind) ?? new EndpointTracker(this.#settingsOf, this.#changed, kind, this.#byKind);
+  }
+
+  /** The kinds of calls that the endpoint has had, in the order of `CALL_KINDS`. */
+  kindsOf(endpointId: string): readonly CallKind[] {
+    return CALL_KINDS.filter((kind) => this.#byKind.get(kind)?.measuresOf(endpointId));
   }
 
   /** `null`: nothing is known of the endpoint yet. */
@@ -75,7 +97,14 @@ export class EndpointTracker {
     if (tracked === undefined) return;
     tracked.measures.end(outcome.firstToken, outcome.tokensPerSecond, now);
     const settings = this.#settingsOf(endpointId);
-    if (settings !== null) this.#watched(endpointId, (health) => health.end(outcome.failure, settings, now));
+    const { failure } = outcome;
+    if (settings !== null) {
+      this.#watched(endpointId, (health) => {
+        // Servers that generate often lack the path that counts. Of other calls a 404 is a mistake in the configuration.
+        if (this.#kind === "count_tokens" && failure?.kind === "not_found") health.lacksPath(now);
+        else health.end(failure, settings, now);
+      });
+    }
     this.#dropIfDone(endpointId, tracked);
   }
 
@@ -83,11 +112,10 @@ export class EndpointTracker {
   status(endpointId: string, now: number) {
     const { health, measures } = this.#endpoints.get(endpointId) ?? UNUSED;
     const healthState = this.healthStateOf(endpointId, now);
-    const isOut = healthState.state === "ejected" || healthState.state === "rate_limited";
     return {
       state: healthState.state,
       /** When the state ends by itself, on the caller's clock; `null` where it does not. */
-      until: isOut ? healthState.until : null,
+      until: "until" in healthState && healthState.state !== "half_open" ? healthState.until : null,
       /** The latest failure that counted against it; `null` where it is healthy. */
       failure: healthState.state === "healthy" ? null : health.latestFailure,
       consecutive_failures: health.failuresInARow,
@@ -114,25 +142,35 @@ export class EndpointTracker {
    * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then no request tries it, and it is not due.
    */
   takeProbes(now: number): readonly string[] {
-    const due: string[] = [];
-    for (const [endpointId, { health }] of this.#endpoints) {
+    const due = new Set<string>();
+    for (const { tracked, endpointId } of this.#all()) {
       const settings = this.#settingsOf(endpointId);
-      if (settings !== null && health.takeProbe(settings, now)) due.push(endpointId);
+      if (settings !== null && tracked.health.takeProbe(settings, now)) due.add(endpointId);
     }
-    return due;
+    return [...due];
   }
 
+  /** Decides for each kind of calls that is on trial. */
   probed(endpointId: string, isThere: boolean, now: number): void {
     const settings = this.#settingsOf(endpointId);
-    if (settings !== null) this.#watched(endpointId, (health) => health.probed(isThere, settings, now));
+    if (settings === null) return;
+    for (const tracker of this.#byKind.values()) {
+      tracker.#watched(endpointId, (health) => health.probed(isThere, settings, now));
+    }
   }
 
   /** Forgets every endpoint but these; one with calls under way once they have ended, so that they are not counted to a namesake. */
   retain(endpointIds: Iterable<string>): void {
     const kept = new Set(endpointIds);
-    for (const [endpointId, tracked] of this.#endpoints) {
+    for (const { tracker, tracked, endpointId } of this.#all()) {
       tracked.isRetired = !kept.has(endpointId);
-      this.#dropIfDone(endpointId, tracked);
+      tracker.#dropIfDone(endpointId, tracked);
+    }
+  }
+
+  *#all() {
+    for (const tracker of this.#byKind.values()) {
+      for (const [endpointId, tracked] of tracker.#endpoints) yield { tracker, tracked, endpointId };
     }
   }
 
@@ -141,8 +179,8 @@ export class EndpointTracker {
     if (health === undefined) return;
     const { isOut, timesEjected } = health;
     act(health);
-    if (health.timesEjected > timesEjected) this.#changed(endpointId, "ejected", health.timesEjected);
-    else if (isOut && !health.isOut) this.#changed(endpointId, "readmitted", health.timesEjected);
+    if (health.timesEjected > timesEjected) this.#changed(endpointId, "ejected", health.timesEjected, this.#kind);
+    else if (isOut && !health.isOut) this.#changed(endpointId, "readmitted", health.timesEjected, this.#kind);
   }
 
   #tracked(endpointId: string): TrackedEndpoint {

@@ -4,17 +4,22 @@ import type { HealthSettings } from "../canon/table.ts";
 /** Whether calls go to an endpoint. All times are on the caller's clock, milliseconds. */
 export type HealthState =
   | { readonly state: "healthy" }
-  | { readonly state: "ejected" | "rate_limited"; readonly until: number }
+  | { readonly state: "ejected" | "rate_limited" | "unsupported"; readonly until: number }
   /**
    * Its time out is over since `until`, and one call shall find out whether it has recovered. `isTaken`: another request has that call, or the
    * active probe's.
    */
   | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
 
+export const HEALTH_STATES = ["healthy", "ejected", "rate_limited", "half_open", "unsupported"] as const;
+
 export const HEALTHY: HealthState = { state: "healthy" };
 
 /** How long an endpoint is left alone that is out of quota and does not say for how long, milliseconds. */
 export const DEFAULT_RATE_LIMIT = 5_000;
+
+/** How long a server is taken to lack a path that it answered with `not_found`, milliseconds: an update may bring the path. */
+export const UNSUPPORTED_TIME = 3_600_000;
 
 /** How long a trial is kept for a request that has not begun it, milliseconds: a request may end before it gets there. */
 export const TRIAL_CLAIM = 5_000;
@@ -37,6 +42,7 @@ export class Health {
   /** `null`: not ejected; past: half-open. */
   #ejectedUntil: number | null = null;
   #rateLimitedUntil = 0;
+  #unsupportedUntil = 0;
   /** Ejections in a row; a long healthy time takes them back one by one. */
   #ejections = 0;
   #timesEjected = 0;
@@ -68,6 +74,7 @@ export class Health {
 
   healthState(settings: HealthSettings, now: number): HealthState {
     const ejectedUntil = this.#ejectedUntil;
+    if (this.#unsupportedUntil > now) return { state: "unsupported", until: this.#unsupportedUntil };
     if (ejectedUntil !== null && ejectedUntil > now) return { state: "ejected", until: ejectedUntil };
     if (this.#rateLimitedUntil > now) return { state: "rate_limited", until: this.#rateLimitedUntil };
     if (ejectedUntil === null) return HEALTHY;
@@ -114,6 +121,13 @@ export class Health {
       case "nothing":
         this.#giveTrialBack(now);
     }
+  }
+
+  /** The server has answered that it does not have the path. It works otherwise. */
+  lacksPath(now: number): void {
+    this.#latestFailure = "not_found";
+    this.#unsupportedUntil = now + UNSUPPORTED_TIME;
+    this.#readmit(now);
   }
 
   /** Whether the active probe is due now; if so it has the trial until it reports with `probed`. */

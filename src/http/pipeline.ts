@@ -1,3 +1,4 @@
+import { callKindOf } from "../canon/operation.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
@@ -158,13 +159,15 @@ async function relay(
   const client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   const { table } = snapshot.decider;
   recorder.dispatched();
-  const { plan, inService } = arrangedPlan(call.runtime, decision, route, request, call.incoming.headers);
+  const { stickyKeyOf } = call.runtime;
+  const endpoints = call.runtime.endpoints.of(callKindOf(request.shape.operation));
+  const { plan, inService } = arrangedPlan({ endpoints, stickyKeyOf }, decision, route, request, call.incoming.headers);
   const relayed = await relayPlan(
     {
       request,
       plan,
       inService,
-      endpoints: call.runtime.endpoints,
+      endpoints,
       callTracer: recorder.callTracer,
       exchangePlanFor: (candidate) => {
         const target = targetOf(table, candidate.endpoint);

@@ -1,3 +1,4 @@
+import type { CallKind } from "../canon/operation.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { EvidenceFault, EvidenceFaultCause, EvidenceHealth } from "../evidence/evidence-store.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
@@ -45,10 +46,15 @@ export class ServerLog {
     });
   };
 
-  readonly endpointChanged = (endpointId: string, change: "ejected" | "readmitted", ejections: number): void => {
+  readonly endpointChanged = (
+    endpointId: string,
+    change: "ejected" | "readmitted",
+    ejections: number,
+    operation: CallKind,
+  ): void => {
     const endpoint = asIdentifier(endpointId);
-    if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, ejections });
-    else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, ejections });
+    if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, operation, ejections });
+    else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, operation, ejections });
   };
 
   readonly issuerKeysFailed = (issuer: string, cause: KeyFetchFailure): void =>

@@ -1,5 +1,7 @@
 import { formatRevision } from "../canon/policy.ts";
-import type { EndpointRow } from "../canon/table.ts";
+import type { CallKind } from "../canon/operation.ts";
+import type { EndpointRow, RoutingTable } from "../canon/table.ts";
+import { HEALTH_STATES } from "../dispatch/health.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { Store } from "../store/port.ts";
@@ -20,7 +22,8 @@ export interface StatusSources {
   readonly droppedSpans: () => number;
 }
 
-const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
+/** `operation` is the kind of calls (`CallKind`): each has its own health. */
+const LABELS = ["endpoint", "provider", "operation"] as const;
 
 const MILLISECONDS = 1_000;
 
@@ -46,19 +49,24 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
 type EndpointStatus = ReturnType<Runtime["endpoints"]["status"]>;
 
 function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusSources): readonly Family[] {
-  const endpoints = (): readonly EndpointRow[] => Object.values(snapshots.current.decider.table.endpoints);
+  const table = (): RoutingTable => snapshots.current.decider.table;
+  const endpoints = (): readonly EndpointRow[] => Object.values(table().endpoints);
   const each = <Row>(
-    read: (status: EndpointStatus, endpoint: string, provider: string) => readonly Row[],
+    read: (status: EndpointStatus, endpoint: string, provider: string, operation: CallKind) => readonly Row[],
   ): readonly Row[] => {
     const now = performance.now();
-    return endpoints().flatMap(({ id, provider }) => read(tracker.status(id, now), id, provider));
+    return endpoints().flatMap(({ id, provider, model }) => {
+      // Before its first call, an endpoint has the series of what its model does.
+      const kinds = new Set([...(table().models[model]?.operations ?? []), ...tracker.kindsOf(id)]);
+      return [...kinds].flatMap((kind) => read(tracker.of(kind).status(id, now), id, provider, kind));
+    });
   };
   /** One value of each endpoint; none where it is `null`. */
   const value = (name: string, help: string, read: (status: EndpointStatus) => number | null): Family =>
-    new Reading("gauge", { name, help, labels: ["endpoint", "provider"] }, () =>
-      each((status, endpoint, provider) => {
+    new Reading("gauge", { name, help, labels: [...LABELS] }, () =>
+      each((status, endpoint, provider, operation) => {
         const found = read(status);
-        return found === null ? [] : [[found, endpoint, provider] as const];
+        return found === null ? [] : [[found, endpoint, provider, operation] as const];
       }),
     );
   return [
@@ -76,21 +84,19 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       {
         name: "signalbox_endpoint_state",
         help: "1 for the state of the endpoint, by the calls of this process.",
-        labels: ["endpoint", "provider", "state"],
+        labels: [...LABELS, "state"],
       },
       () =>
-        each(({ state }, endpoint, provider) =>
-          STATES.map((one) => [one === state ? 1 : 0, endpoint, provider, one] as const),
-        ),
+        each(({ state }, ...labels) => HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one] as const)),
     ),
     new Reading(
       "counter",
       {
         name: "signalbox_endpoint_ejections",
         help: "Times that the endpoint was taken out of service for its failures.",
-        labels: ["endpoint", "provider"],
+        labels: [...LABELS],
       },
-      () => endpoints().map(({ id, provider }) => [tracker.ejections(id), id, provider] as const),
+      () => each((_status, id, provider, kind) => [[tracker.of(kind).ejections(id), id, provider, kind] as const]),
     ),
     value("signalbox_endpoint_in_flight", "Calls under way.", (status) => status.in_flight),
     value(
@@ -103,13 +109,13 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       {
         name: "signalbox_endpoint_first_token_seconds",
         help: "Time to the first output of the latest calls, by percentile; absent without recent measurements.",
-        labels: ["endpoint", "provider", "quantile"],
+        labels: [...LABELS, "quantile"],
         unit: "seconds",
       },
       () =>
-        each(({ latency: { p50, p90 } }, endpoint, provider) => [
-          ...(p50 === null ? [] : [[p50 / MILLISECONDS, endpoint, provider, "0.5"] as const]),
-          ...(p90 === null ? [] : [[p90 / MILLISECONDS, endpoint, provider, "0.9"] as const]),
+        each(({ latency: { p50, p90 } }, ...labels) => [
+          ...(p50 === null ? [] : [[p50 / MILLISECONDS, ...labels, "0.5"] as const]),
+          ...(p90 === null ? [] : [[p90 / MILLISECONDS, ...labels, "0.9"] as const]),
         ]),
     ),
     value(

@@ -1,3 +1,4 @@
+import type { CallKind } from "../canon/operation.ts";
 import type { FailureKind } from "../canon/failure.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { PolicySlot } from "../canon/policy.ts";
@@ -65,6 +66,8 @@ export type LogRecord =
   | {
       readonly event: "endpoint_ejected" | "endpoint_readmitted";
       readonly endpoint: Identifier;
+      /** The calls that it no longer gets, or gets again. */
+      readonly operation: CallKind;
       /** Since the start of the process. */
       readonly ejections: number;
     }

@@ -27,6 +27,24 @@ const pause = (milliseconds: number): Promise<void> =>
     setTimeout(resolve, milliseconds);
   });
 
+const KEY = { authorization: "Bearer good", "content-type": "application/json" };
+
+const RESPONSE = {
+  id: "resp_1",
+  object: "response",
+  status: "completed",
+  output: [
+    {
+      type: "message",
+      id: "msg_1",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "hi", annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+};
+
 const HEALTH: HealthSettings = {
   consecutiveFailures: 2,
   failureRatio: 0,
@@ -254,6 +272,34 @@ describe("health", () => {
     expect(endpointOf(await post(router, hello))).toBe("a");
     expect(unhealthy(router)).toEqual({});
     expect(endpointOf(await post(router, hello))).toBe("a");
+  });
+
+  it("of generation does not depend on token counts: a server that cannot count is passed by for counts alone", async () => {
+    const own = { dialect: "openai-responses", features: ["count_tokens"] } as const;
+    const primary = await startUpstream((response, { path }) =>
+      path.endsWith("/input_tokens") ? failing(404)(response) : answerJson(response, RESPONSE),
+    );
+    const counting = await startUpstream((response) => answerJson(response, { input_tokens: 3 }));
+    const bare = await startUpstream((response) => answerJson(response));
+    const base = tableOver([primary, counting, bare], { health: HEALTH });
+    const { a, b, c } = base.endpoints;
+    if (a === undefined || b === undefined || c === undefined) throw new Error("no endpoints");
+    const endpoints = {
+      a: { ...a, ...own },
+      b: { ...b, dialect: "anthropic-messages", nativeFeatures: own.features },
+      c,
+    };
+    const router = await startRouter({ table: { ...base, endpoints } });
+    const send = (path: string, body: unknown): Promise<Response> =>
+      fetch(`${router.url}${path}`, { method: "POST", headers: KEY, body: JSON.stringify(body) });
+    for (let count = 0; count < 6; count += 1) {
+      const counted = await send("/api/v1/messages/count_tokens", hello);
+      expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: 3 }]);
+    }
+    // After the first answer the count goes to the next endpoint at once; the third cannot count, and refuses nothing.
+    expect(primary.calls).toHaveLength(1);
+    expect(bare.calls).toHaveLength(0);
+    expect(endpointOf(await send("/v1/responses", { model: "r", input: "hi" }))).toBe("a");
   });
 
   it("never ejects the last one", async () => {

@@ -55,10 +55,10 @@ describe("endpoints", () => {
     tracker.begin("a", 5_000);
     tracker.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
     expect(reported).toEqual([
-      ["a", "ejected", 1],
-      ["a", "ejected", 2],
-      ["a", "ejected", 3],
-      ["a", "readmitted", 3],
+      ["a", "ejected", 1, "generate"],
+      ["a", "ejected", 2, "generate"],
+      ["a", "ejected", 3, "generate"],
+      ["a", "readmitted", 3, "generate"],
     ]);
   });
 });

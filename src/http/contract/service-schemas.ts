@@ -1,6 +1,8 @@
 import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { COUNT, TEXT, type ValueOf, complete, whole } from "../../canon/json/schema.ts";
+import { CALL_KINDS } from "../../canon/operation.ts";
+import { HEALTH_STATES } from "../../dispatch/health.ts";
 import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";
 
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
@@ -105,8 +107,9 @@ export const HEALTH = {
         plaintext: { type: "boolean", description: "Its calls are http without TLS, in a network of the operator's." },
         routes: { type: "array", items: TEXT, description: "Routes of the workspace that have it." },
         state: {
-          enum: ["healthy", "ejected", "rate_limited", "half_open"],
-          description: "`half_open`: the next call finds out whether it has recovered.",
+          enum: HEALTH_STATES,
+          description:
+            "The worst of `operations`, without token counts. `half_open`: the next call finds out whether it has recovered.",
         },
         retry_in_ms: { ...measured, description: "Until it is tried again." },
         failure: {
@@ -117,6 +120,13 @@ export const HEALTH = {
         latency_ms: whole({ p50: measured, p90: measured, recent: measured, age_ms: measured }, "To the first token."),
         tokens_per_second: whole({ p50: measured, age_ms: measured }),
         in_flight: COUNT,
+        operations: {
+          type: "object",
+          description:
+            "State by kind of calls that it has had; each is judged by its own calls. `unsupported`: it answered 404 to a token count.",
+          additionalProperties: false,
+          properties: Object.fromEntries(CALL_KINDS.map((kind) => [kind, { enum: HEALTH_STATES }])),
+        },
       }),
     },
     evidence: whole({ state: { enum: ["ok", "unavailable"] } }),

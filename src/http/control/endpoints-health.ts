@@ -1,3 +1,4 @@
+import { CALL_KINDS, type CallKind } from "../../canon/operation.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 /** What one process knows of an endpoint. Times are relative, because processes have clocks of their own. */
@@ -7,11 +8,17 @@ type EndpointFacts = ReturnType<typeof endpointFacts>;
 export type EndpointsHealth = Readonly<Record<string, EndpointFacts>>;
 
 /** Endpoints, as the calls of this process show them. */
-export function endpointsHealth(endpoints: Pick<EndpointTracker, "status">, ids: readonly string[]): EndpointsHealth {
-  return Object.fromEntries(ids.map((id) => [id, endpointFacts(endpoints, id)]));
+export function endpointsHealth(endpoints: EndpointTracker, ids: readonly string[]): EndpointsHealth {
+  return Object.fromEntries(ids.map((id) => [id, allFacts(endpoints, id)]));
 }
 
-const WORST_FIRST = ["ejected", "rate_limited", "half_open", "healthy"] as const;
+const WORST_FIRST = ["unsupported", "ejected", "rate_limited", "half_open", "healthy"] as const;
+
+type State = (typeof WORST_FIRST)[number];
+
+function worstOf(states: readonly State[]): State {
+  return WORST_FIRST.find((state) => states.includes(state)) ?? "healthy";
+}
 
 /** One endpoint as several processes of a server see it: the worst state, the newest measurement, all calls. */
 export function joinedFacts([first, ...others]: readonly [EndpointFacts, ...EndpointFacts[]]): EndpointFacts {
@@ -25,11 +32,32 @@ export function joinedFacts([first, ...others]: readonly [EndpointFacts, ...Endp
     latency_ms: newest.latency_ms,
     tokens_per_second: newest.tokens_per_second,
     in_flight: all.reduce((sum, { in_flight }) => sum + in_flight, 0),
+    operations: Object.fromEntries(
+      CALL_KINDS.flatMap((kind) => {
+        const states = all.flatMap(({ operations }) => operations[kind] ?? []);
+        return states.length === 0 ? [] : [[kind, worstOf(states)]];
+      }),
+    ),
   };
 }
 
+/** All kinds of calls together, as `joinedFacts` joins; token counts decide nothing but their own entry of `operations`. */
+export function allFacts(endpoints: EndpointTracker, endpointId: string): EndpointFacts {
+  const kinds = endpoints.kindsOf(endpointId);
+  const facts = kinds.map((kind) => ({ kind, facts: endpointFacts(endpoints.of(kind), endpointId) }));
+  const models = facts.flatMap(({ kind, facts: each }) => (kind === "count_tokens" ? [] : each));
+  const [first = endpointFacts(endpoints, endpointId), ...others] = models;
+  return {
+    ...joinedFacts([first, ...others]),
+    in_flight: facts.reduce((sum, { facts: { in_flight } }) => sum + in_flight, 0),
+    operations: Object.fromEntries(facts.map(({ kind, facts: { state } }) => [kind, state])),
+  };
+}
+
+/** Those of one kind of calls. */
 export function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string) {
   const now = performance.now();
+  const operations: Readonly<Partial<Record<CallKind, State>>> = {};
   const { state, until, failure, consecutive_failures, latency, throughput, in_flight } = endpoints.status(
     endpointId,
     now,
@@ -47,6 +75,8 @@ export function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpoi
     },
     tokens_per_second: { p50: rounded(throughput.p50), age_ms: whole(throughput.age) },
     in_flight,
+    /** State by kind of calls, of those that the endpoint has had. */
+    operations,
   };
 }
 

@@ -1,3 +1,4 @@
+import { callKindOf } from "../../canon/operation.ts";
 import { callerBudget } from "../admission.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { invalidRequest } from "../../canon/error.ts";
@@ -49,11 +50,14 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     if ("code" in decision) return decision;
     const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...view };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
-    const statusOf = (endpointId: string): JsonObject => statusFacts(runtime.endpoints, endpointId);
+    const endpoints = runtime.endpoints.of(callKindOf(operation.operation));
+    const statusOf = (endpointId: string): JsonObject => statusFacts(endpoints, endpointId);
     const arranged = request ?? { preferences: question.preferences, body: {}, reader: PLAIN_BODY };
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
-      return route === undefined ? null : foreseenPlan(runtime, routed, route, arranged, headers);
+      return route === undefined
+        ? null
+        : foreseenPlan({ endpoints, stickyKeyOf: runtime.stickyKeyOf }, routed, route, arranged, headers);
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },

@@ -1,14 +1,14 @@
 import type { JsonObject } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
-import { endpointFacts, joinedFacts } from "./endpoints-health.ts";
+import { allFacts, endpointFacts, joinedFacts } from "./endpoints-health.ts";
 import type { HealthAnswer } from "../contract/service-schemas.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
 
 /** The status of an endpoint now, from the calls of this process. */
 export function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string): JsonObject {
-  const { failure: _failure, ...facts } = endpointFacts(endpoints, endpointId);
+  const { failure: _failure, operations: _operations, ...facts } = endpointFacts(endpoints, endpointId);
   return facts;
 }
 
@@ -27,7 +27,7 @@ export async function healthAnswer(
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
       const { provider, region, model, plaintext = false } = row;
-      const known = [endpointFacts(runtime.endpoints, id), ...others.flatMap((other) => other[id] ?? [])] as const;
+      const known = [allFacts(runtime.endpoints, id), ...others.flatMap((other) => other[id] ?? [])] as const;
       return { id, provider, region, model, plaintext, routes, ...joinedFacts(known) };
     }),
     evidence: { state },

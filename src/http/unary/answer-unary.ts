@@ -1,3 +1,4 @@
+import { callKindOf } from "../../canon/operation.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { editSet, NO_EDITS, type EditSet } from "../../canon/generate/edit.ts";
 import type { ServiceError } from "../../canon/error.ts";
@@ -223,11 +224,13 @@ class UnaryCarrier {
   #begin(): Work<UnaryWork> {
     const { runtime, snapshot, requestId, endpoint, incoming, recorder } = this.#call;
     const { decision, task } = this.#opened;
+    const { stickyKeyOf } = runtime;
+    const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
     const gathering = new Gathering({
       task,
       callersBody: this.#request.body,
-      ...arrangedPlan(runtime, decision, this.#route, this.#request, incoming.headers),
-      endpoints: runtime.endpoints,
+      ...arrangedPlan({ endpoints, stickyKeyOf }, decision, this.#route, this.#request, incoming.headers),
+      endpoints,
       callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,
       targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),

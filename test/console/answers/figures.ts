@@ -134,6 +134,7 @@ function endpoint(id: string, provider: string, region: string, changes: Partial
     latency_ms: { p50: 912, p90: 1_804, recent: 870, age_ms: 1_200 },
     tokens_per_second: { p50: 61, age_ms: 1_200 },
     in_flight: 14,
+    operations: { generate: "healthy" },
     ...changes,
   };
 }

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { HealthSettings } from "../../../src/canon/table.ts";
 import { arrange, arrangeCall, circumstancesOf } from "../../../src/dispatch/arrange.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
+import { UNSUPPORTED_TIME } from "../../../src/dispatch/health.ts";
 import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./fixture.ts";
 import { fewOrMany } from "../../support/long.ts";
 
@@ -184,6 +185,42 @@ describe("how an endpoint stands", () => {
     const tracker = withoutA();
     for (let time = 0; time < 5; time += 1) tracker.status("a", 10_000);
     expect(orderOf(tracker, 10_000)).toBe("abc");
+  });
+});
+
+describe("the health of one kind of calls", () => {
+  it("does not depend on failures of another kind", () => {
+    const tracker = new EndpointTracker(() => SETTINGS);
+    const counts = tracker.of("count_tokens");
+    for (let time = 0; time < 6; time += 1) call(counts, "a", ILL, 0);
+    expect(counts.status("a", 1).state).toBe("ejected");
+    expect(tracker.status("a", 1).state).toBe("healthy");
+    expect(orderOf(tracker, 1)).toBe("abc");
+    expect(tracker.kindsOf("a")).toEqual(["count_tokens"]);
+  });
+
+  it("remembers that a server answers 404 to token counts, beside other endpoints that are out too", () => {
+    const counts = new EndpointTracker(() => SETTINGS).of("count_tokens");
+    for (const id of ["a", "b"]) call(counts, id, { ...ILL, failure: failure("not_found") }, 0);
+    expect(counts.status("a", 1)).toMatchObject({ state: "unsupported", until: UNSUPPORTED_TIME });
+    expect(orderOf(counts, 1)).toBe("cab");
+    expect(orderOf(counts, UNSUPPORTED_TIME)).toBe("abc");
+  });
+
+  it("ejects an endpoint whose model is not found where it generates", () => {
+    const tracker = new EndpointTracker(() => SETTINGS);
+    for (let time = 0; time < 3; time += 1) call(tracker, "a", { ...ILL, failure: failure("not_found") }, 0);
+    expect(tracker.status("a", 1).state).toBe("ejected");
+  });
+
+  it("is decided for every kind on trial by one probe, and forgotten with the endpoint", () => {
+    const tracker = new EndpointTracker(() => PROBED);
+    for (let time = 0; time < 3; time += 1) call(tracker.of("embed"), "a", ILL, 0);
+    expect(tracker.takeProbes(10_000)).toEqual(["a"]);
+    tracker.probed("a", true, 10_001);
+    expect(tracker.of("embed").status("a", 10_001).state).toBe("healthy");
+    tracker.retain([]);
+    expect(tracker.kindsOf("a")).toEqual([]);
   });
 });
 
