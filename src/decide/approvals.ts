@@ -1,7 +1,7 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling, type Approvals } from "../canon/approvals.ts";
 import { type Candidate, emulatesFormat, EMULATED_FORMATS } from "../canon/decision.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import { type Feature, ROUTER_FEATURES } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
@@ -156,6 +156,7 @@ export function featureApproval(operation: Operation, feature: Feature): Approva
     reason: "feature_not_supported",
     subject: feature,
     passes: ({ endpoint }) =>
+      ROUTER_FEATURES.has(feature) ||
       (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
     // A count is the same whichever candidate makes it: one that cannot count is left out.
     ...(feature === "signed_reasoning" || feature === "count_tokens" ? { filters: true } : {}),

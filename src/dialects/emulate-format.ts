@@ -4,14 +4,14 @@ import type { Tool } from "../canon/generate/message.ts";
 import type { EndpointRow } from "../canon/table.ts";
 import { isJsonObject } from "../canon/json.ts";
 import { answerFailure } from "./answer-failure.ts";
-import type { EventParser } from "./dialect.ts";
 import { parseJsonText } from "./json.ts";
+import type { EventFilter } from "./translated-stream.ts";
 
 /** A request whose response format became a forced tool, and the way back. */
 export interface FormatEmulation {
   readonly request: GenerateRequest;
-  readonly wrap: (parser: EventParser) => EventParser;
-  readonly map: (events: readonly InferenceEvent[]) => readonly InferenceEvent[];
+  /** Makes the call text again, for one answer. */
+  readonly unfold: () => EventFilter;
 }
 
 const NAME = "json_response";
@@ -47,17 +47,7 @@ export function emulateFormat(request: GenerateRequest, endpoint: Pick<EndpointR
       // One call is one answer; a second would be a second answer.
       parallelToolCalls: endpoint.features.includes("parallel_tool_calls_off") ? false : request.parallelToolCalls,
     },
-    wrap: (parser) => {
-      const unfold = new Unfolding(name);
-      return {
-        push: (chunk) => unfold.events(parser.push(chunk)),
-        end: () => unfold.events(parser.end()),
-      };
-    },
-    map: (events) => {
-      const unfold = new Unfolding(name);
-      return unfold.events(events);
-    },
+    unfold: () => new Unfolding(name),
   };
 }
 
@@ -65,7 +55,7 @@ export function emulateFormat(request: GenerateRequest, endpoint: Pick<EndpointR
  * Makes the tool call's arguments the answer's text again. An answer that is not exactly one document is none: text that is no JSON object, text beside the
  * call, or a second call of the tool, makes the answer a failure instead of something that looks like JSON and is not.
  */
-class Unfolding {
+class Unfolding implements EventFilter {
   readonly #name: string;
   /** Index of the block that is the answer. */
   #answer: number | null = null;

@@ -17,7 +17,15 @@ import type {
   Upstream,
   WholeAnswer,
 } from "./dialect.ts";
-import { refuseEnds, refusingEnds, TranslatedStream, firstCallOf, keepingFirstCall } from "./translated-stream.ts";
+import {
+  EndJudge,
+  type EventFilter,
+  filtered,
+  filteredEvents,
+  FirstCall,
+  StopCut,
+  TranslatedStream,
+} from "./translated-stream.ts";
 import { DIALECTS } from "./table.ts";
 import type { Dialect } from "./dialect-facts.ts";
 import type { ModelOperation } from "../canon/operation.ts";
@@ -143,17 +151,20 @@ function relayed(
 
 function translated(
   { surface, context }: ExchangeOptions,
-  { sent, formatted, emulation, keepsFirstCall, stripped, dropped }: PreparedTranslation,
+  { sent, formatted, emulation, keepsFirstCall, stops, stripped, dropped }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
 ): UnhostedPlan {
   const { translation } = surface;
   const { answerId } = context;
-  const read = (bytes: Uint8Array): readonly InferenceEvent[] => {
-    const events = upstream.parseAnswer(bytes, sent, target, answerId);
-    const kept = keepsFirstCall ? firstCallOf(events) : events;
-    return refuseEnds(emulation === null ? kept : emulation.map(kept), translation);
-  };
+  const filters = (): readonly EventFilter[] => [
+    ...(keepsFirstCall ? [new FirstCall()] : []),
+    ...(emulation === null ? [] : [emulation.unfold()]),
+    ...(stops.length === 0 ? [] : [new StopCut(stops)]),
+    new EndJudge(translation),
+  ];
+  const read = (bytes: Uint8Array): readonly InferenceEvent[] =>
+    filteredEvents(upstream.parseAnswer(bytes, sent, target, answerId), filters());
   return {
     path: formatted.path,
     headers: formatted.headers,
@@ -164,10 +175,7 @@ function translated(
     dropped,
     stream: () => {
       const parser = upstream.parseStream(sent, target, answerId);
-      const renderer = translation.renderStream(context);
-      const kept = keepsFirstCall ? keepingFirstCall(parser) : parser;
-      const wrapped = emulation === null ? kept : emulation.wrap(kept);
-      return new TranslatedStream(refusingEnds(wrapped, translation), renderer);
+      return new TranslatedStream(filtered(parser, filters()), translation.renderStream(context));
     },
     answer: (bytes) => wholeAnswer(read(bytes), surface, context),
     streamOfAnswer: (bytes) => streamOf(surface, context, () => read(bytes)),

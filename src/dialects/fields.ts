@@ -113,6 +113,11 @@ function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObje
     changed ||= other !== (member ?? null);
     return [name, other] as const;
   });
+  for (const [name, member] of own ?? []) {
+    if (Object.hasOwn(object, name)) continue;
+    changed = true;
+    members.push([name, member]);
+  }
   return changed ? Object.fromEntries(members.filter(([, member]) => member !== undefined)) : object;
 }
 

@@ -133,7 +133,7 @@ export function editedBody(
     const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
     if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
-    } else if (stripFields.includes(name)) {
+    } else if (stripFields.includes(name) || (facts?.uses === "seed" && !endpoint.nativeFeatures.includes("seed"))) {
       stripped.push(name);
     } else if (facts?.class !== "ours") {
       setMember(body, name, request.body[name]);

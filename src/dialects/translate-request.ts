@@ -117,6 +117,8 @@ export interface PreparedTranslation {
   readonly emulation: FormatEmulation | null;
   /** Calls beyond the first are left out of answers. */
   readonly keepsFirstCall: boolean;
+  /** Stop sequences at which the router ends the answer. */
+  readonly stops: readonly string[];
   readonly stripped: readonly string[];
   readonly dropped: readonly DroppedField[];
 }
@@ -129,17 +131,45 @@ export function prepareTranslation(
   target: Target,
   upstream: Upstream,
 ): PreparedTranslation | ServiceError {
-  const emulation = emulatesFormat(route, shape, target.endpoint)
-    ? emulateFormat(canonical.request, target.endpoint)
-    : null;
-  const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
+  const { endpoint } = target;
+  const emulation = emulatesFormat(route, shape, endpoint) ? emulateFormat(canonical.request, endpoint) : null;
+  const { request, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, endpoint);
+  const stop = request.stop.filter(takenStop(endpoint));
+  const stops = request.stop.filter((one) => one !== "" && !stop.includes(one));
+  const lacksSeed = request.seed !== null && !endpoint.features.includes("seed");
+  const sent = { ...request, stop, seed: lacksSeed ? null : request.seed };
   const formatted = upstream.format(sent, target);
   if ("code" in formatted) return formatted;
   const dropped = [...canonical.dropped, ...formatted.dropped];
   if (emulation !== null) dropped.push("schema_emulated");
   if (keepsFirstCall) dropped.push("single_call_unspoken");
-  return { sent, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
+  if (lacksSeed) dropped.push("seed_dropped");
+  if (stops.length > 0) dropped.push("stops_by_router");
+  return { sent, formatted, emulation, keepsFirstCall, stops, stripped: canonical.stripped, dropped };
 }
+
+/** Stop sequences of any protocol that takes some. */
+const COMMON_STOPS = 4;
+
+/** Whether an endpoint takes the stop sequence at a position. */
+function takenStop({ features }: Pick<EndpointRow, "features">): (stop: string, index: number) => boolean {
+  if (!features.includes("stop_sequences")) return () => false;
+  const most = features.includes("stop_sequences_over_4") ? Infinity : COMMON_STOPS;
+  const takesBlank = features.includes("stop_sequences_blank");
+  return (stop, index) => index < most && (takesBlank || stop.trim() !== "");
+}
+
+/** Whether the endpoint cannot get the request as it is, although it speaks the caller's protocol. */
+export function needsTranslation(route: RouteRow, shape: RequestShape, endpoint: EndpointRow): boolean {
+  if (emulatesFormat(route, shape, endpoint)) return true;
+  return shape.features.some((feature) => STOPS.has(feature) && !endpoint.nativeFeatures.includes(feature));
+}
+
+const STOPS: ReadonlySet<Feature> = new Set<Feature>([
+  "stop_sequences",
+  "stop_sequences_over_4",
+  "stop_sequences_blank",
+]);
 
 /** What a choice that names a tool of the request requires of an endpoint: where there is no other tool, it is the demand to call one. */
 export function namedToolFeature(tools: JsonValue | undefined): Feature {

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
+import type { FinishReason, InferenceEvent, TokenLogprob } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { isJsonObject } from "../canon/json.ts";
 import { mergeUsage, parseJsonText } from "./json.ts";
@@ -101,8 +101,30 @@ type EndRules = Pick<Translation, "impossibleEnds" | "unsaid" | "parsesArguments
 /** Ends that read as the end of a whole answer on every surface. */
 const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
 
+/** Changes the events of one answer; in batches that the parser makes, the last of which ends with the answer's end. */
+export interface EventFilter {
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[];
+}
+
+/** The parser's events after every filter, in order. */
+export function filtered(parser: EventParser, filters: readonly EventFilter[]): EventParser {
+  return {
+    push: (chunk) => filteredEvents(parser.push(chunk), filters),
+    end: () => filteredEvents(parser.end(), filters),
+  };
+}
+
+export function filteredEvents(
+  events: readonly InferenceEvent[],
+  filters: readonly EventFilter[],
+): readonly InferenceEvent[] {
+  let left = events;
+  for (const filter of filters) left = filter.events(left);
+  return left;
+}
+
 /** Puts a failure instead of an end that would not be true on the surface. */
-class EndJudge {
+export class EndJudge implements EventFilter {
   readonly #rules: EndRules;
   /** Something was said that the surface prints. */
   #said = false;
@@ -116,7 +138,7 @@ class EndJudge {
     this.#rules = rules;
   }
 
-  judge(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
     for (const event of events) this.#hear(event);
     const last = events.at(-1);
     if (last?.type !== "finish") return events;
@@ -151,22 +173,8 @@ function kindSaid(event: InferenceEvent): "text" | "refusal" | "reasoning" | "to
   return event.text === "" ? null : event.type;
 }
 
-/** The events with a failure instead of an end that would not be true on the surface. */
-export function refuseEnds(events: readonly InferenceEvent[], rules: EndRules): readonly InferenceEvent[] {
-  return new EndJudge(rules).judge(events);
-}
-
-/** The same for a stream: an end is the last thing that a parser gives. */
-export function refusingEnds(parser: EventParser, rules: EndRules): EventParser {
-  const judge = new EndJudge(rules);
-  return {
-    push: (chunk) => judge.judge(parser.push(chunk)),
-    end: () => judge.judge(parser.end()),
-  };
-}
-
 /** Leaves out all calls but the first, and says so. */
-class FirstCall {
+export class FirstCall implements EventFilter {
   #first: number | null = null;
   /** Index of the block that is being left out. */
   #extra: number | null = null;
@@ -195,13 +203,69 @@ class FirstCall {
   }
 }
 
-/** The events without calls beyond the first. */
-export function firstCallOf(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-  return new FirstCall().events(events);
+/**
+ * Ends an answer at the first of some stop sequences in its text, as providers do: the sequence itself is no part of it. Text that may be the beginning of
+ * one waits for what follows, also over the pieces of a stream. What the provider sends after it is not read, but for counts that are there already.
+ */
+export class StopCut implements EventFilter {
+  readonly #stops: readonly string[];
+  /** Text of the open block that may begin a stop sequence, with its probabilities. */
+  #held = "";
+  #logprobs: readonly TokenLogprob[] = [];
+  #ended = false;
+
+  /** @param stops none is empty. */
+  constructor(stops: readonly string[]) {
+    this.#stops = stops;
+  }
+
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    const left: InferenceEvent[] = [];
+    for (const [position, event] of events.entries()) {
+      if (this.#ended) break;
+      if (event.type === "text") this.#text(event, left);
+      else {
+        if (event.type === "close") this.#release(event.index, this.#held.length, left);
+        left.push(event);
+      }
+      if (this.#ended) left.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
+    }
+    return left;
+  }
+
+  #text({ index, text, logprobs }: TextEvent, left: InferenceEvent[]): void {
+    this.#held += text;
+    this.#logprobs = [...this.#logprobs, ...logprobs];
+    const found = this.#stops
+      .map((stop) => ({ stop, at: this.#held.indexOf(stop) }))
+      .filter(({ at }) => at !== -1)
+      .toSorted((one, other) => one.at - other.at)[0];
+    if (found === undefined) {
+      this.#release(index, this.#held.length - this.#possibleBeginning(), left);
+      return;
+    }
+    this.#release(index, found.at, left);
+    left.push({ type: "close", index }, { type: "finish", reason: "stop_sequence", stopSequence: found.stop });
+    this.#ended = true;
+  }
+
+  /** Characters at the end of the text with which a stop sequence may begin. */
+  #possibleBeginning(): number {
+    const most = Math.max(...this.#stops.map((stop) => stop.length)) - 1;
+    for (let length = Math.min(most, this.#held.length); length > 0; length -= 1) {
+      const end = this.#held.slice(-length);
+      if (this.#stops.some((stop) => stop.startsWith(end))) return length;
+    }
+    return 0;
+  }
+
+  /** Passes the first `length` characters on. */
+  #release(index: number, length: number, left: InferenceEvent[]): void {
+    if (length === 0) return;
+    left.push({ type: "text", index, text: this.#held.slice(0, length), logprobs: this.#logprobs });
+    this.#held = this.#held.slice(length);
+    this.#logprobs = [];
+  }
 }
 
-/** The same for a stream. */
-export function keepingFirstCall(parser: EventParser): EventParser {
-  const first = new FirstCall();
-  return { push: (chunk) => first.events(parser.push(chunk)), end: () => first.events(parser.end()) };
-}
+type TextEvent = Extract<InferenceEvent, { readonly type: "text" }>;

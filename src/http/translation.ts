@@ -1,10 +1,10 @@
-import { type Candidate, emulatesFormat, type RouteDecision } from "../canon/decision.ts";
+import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
-import { type PreparedTranslation, prepareTranslation } from "../dialects/translate-request.ts";
+import { needsTranslation, type PreparedTranslation, prepareTranslation } from "../dialects/translate-request.ts";
 import { upstreamFor } from "../dialects/exchange-plan.ts";
 
 /** A decision whose candidates can all express the request. */
@@ -15,7 +15,7 @@ export interface TranslatableDecision {
 }
 
 /**
- * Translates the request for every candidate of another dialect, or whose response format a tool stands in for, before anything is recorded or sent: whether a request can be served must not depend on
+ * Translates the request for every candidate of another dialect, or that the request needs changes for, before anything is recorded or sent: whether a request can be served must not depend on
  * which provider is up. A member that a candidate cannot take denies the request, or leaves such fallbacks out where the route has `on_gap: narrow`, as
  * any other gap does (docs/concepts.md#how-a-decision-is-made). Simulation calls the same function.
  */
@@ -27,7 +27,7 @@ export function prepareTranslations(
   decision: RouteDecision,
 ): TranslatableDecision | ServiceError {
   const foreign = decision.plan.filter(
-    ({ endpoint }) => endpoint.dialect !== surface.dialect || emulatesFormat(route, request.shape, endpoint),
+    ({ endpoint }) => endpoint.dialect !== surface.dialect || needsTranslation(route, request.shape, endpoint),
   );
   if (foreign.length === 0) return { decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);

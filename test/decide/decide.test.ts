@@ -120,7 +120,7 @@ describe("ceilings of the workspace", () => {
 });
 
 describe("what the wire protocol of an endpoint can express", () => {
-  const features = ["conversation", "stop_sequences"] as const;
+  const features = ["conversation", "logit_bias"] as const;
   const mixed = (onGap: "deny" | "narrow") =>
     table({
       endpoints: [endpoint("a"), endpoint("b", { dialect: "openai-responses" })],
@@ -132,12 +132,23 @@ describe("what the wire protocol of an endpoint can express", () => {
     expect(decision).toMatchObject({
       outcome: "deny",
       denial: {
-        constraint: "feature_expressed:stop_sequences",
+        constraint: "feature_expressed:logit_bias",
         reason: "feature_not_supported",
-        subject: "stop_sequences",
+        subject: "logit_bias",
         failing: ["b"],
       },
     });
+  });
+
+  it.each(["seed", "stop_sequences", "stop_sequences_blank"] as const)("routes %s everywhere", (feature) => {
+    const decision = decide(
+      mixed("deny"),
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ features: [feature] }) }),
+      NOW,
+    );
+    expect(plan(decision)).toEqual(["a", "b"]);
   });
 
   it("excludes such a fallback where the route narrows, and records it", () => {
@@ -145,7 +156,7 @@ describe("what the wire protocol of an endpoint can express", () => {
     expect(plan(decision)).toEqual(["a"]);
     expect(decision.trace).toContainEqual(
       expect.objectContaining({
-        constraint: "feature_expressed:stop_sequences",
+        constraint: "feature_expressed:logit_bias",
         verdict: "fail",
         failing: ["b"],
         effect: "narrowed",

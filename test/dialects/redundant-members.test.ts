@@ -129,6 +129,19 @@ describe("members of a history that repeat another one or say nothing", () => {
     expect(canonical.dropped).toEqual(expect.arrayContaining([...dropped]));
   });
 
+  it("reads the effort of OpenRouter's libraries as the protocol's own member", () => {
+    const sent: JsonObject = { model: "r", messages: [user], reasoning: { effort: "low", exclude: null } };
+    const request = parsed(chatSurface, sent);
+    expect(request).toMatchObject({ dropped: ["effort_member_renamed"], shape: { reasoningEffort: "low" } });
+    expect(request.body).toEqual({ model: "r", messages: [user], reasoning_effort: "low" });
+    expect(request.paths.get("reasoning")).toBe("reasoning.effort");
+    expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
+    for (const more of [{ max_tokens: 9 }, { enabled: true }, { exclude: true }]) {
+      const other = parsed(chatSurface, { ...sent, reasoning: { effort: "low", ...more } });
+      expect(chatSurface.refuseUnknown(other.body, "reject")).toMatchObject({ param: "reasoning" });
+    }
+  });
+
   it("leaves the caller's body as it is, numbers beyond a double included", () => {
     const exact = JSON.rawJSON("9007199254740993");
     const body: JsonObject = { ...chat({ content: [{ ...text, role: "assistant" }] }), extra: { deep: [exact] } };

@@ -4,8 +4,12 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateFormat } from "../../src/dialects/emulate-format.ts";
-import { refusingEnds, TranslatedStream, firstCallOf, keepingFirstCall } from "../../src/dialects/translated-stream.ts";
-import { forOneTool } from "../../src/dialects/translate-request.ts";
+import { EndJudge, filtered, FirstCall, StopCut, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import { forOneTool, prepareTranslation } from "../../src/dialects/translate-request.ts";
+import type { Feature } from "../../src/canon/generate/feature.ts";
+import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { route, shape } from "../support/table.ts";
+import { targetOf } from "./laws/target.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -78,7 +82,7 @@ describe("a translated stream", () => {
 
   it("has no output where its only output is an end that the surface cannot have", () => {
     const stream = new TranslatedStream(
-      refusingEnds(parserOf([[start, finish]], []), { impossibleEnds: ["stop"] }),
+      filtered(parserOf([[start, finish]], []), [new EndJudge({ impossibleEnds: ["stop"] })]),
       renderer,
     );
     stream.push(new Uint8Array());
@@ -172,7 +176,7 @@ describe("a request with one tool", () => {
   ] as const satisfies readonly InferenceEvent[];
 
   it("gets the first call and everything that is no call, and its record says that others were omitted", () => {
-    const kept = firstCallOf(several);
+    const kept = new FirstCall().events(several);
     expect(collectAnswer(kept).blocks).toMatchObject([
       { kind: "tool_call", arguments: '{"a":1}' },
       { kind: "text", text: "so" },
@@ -182,17 +186,87 @@ describe("a request with one tool", () => {
     ]);
     expect(kept.flatMap((event) => (event.type === "open" ? [event.index] : []))).toEqual([0, 1]);
     const one = [start, ...call(0, "f", "{}"), calls];
-    expect(firstCallOf(one)).toEqual(one);
+    expect(new FirstCall().events(one)).toEqual(one);
   });
 
   it("gets the same of a stream, however it is cut", () => {
-    const parser = keepingFirstCall(
+    const parser = filtered(
       parserOf(
         several.map((event) => [event]),
         [],
       ),
+      [new FirstCall()],
     );
-    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(firstCallOf(several));
+    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(new FirstCall().events(several));
+  });
+});
+
+describe("stop sequences that the router honours", () => {
+  const said = (...texts: readonly string[]): readonly InferenceEvent[] => [
+    start,
+    { type: "open", index: 0, block: { kind: "text" } },
+    ...texts.map((one): InferenceEvent => ({ type: "text", index: 0, text: one, logprobs: [] })),
+    { type: "close", index: 0 },
+    { type: "usage", usage },
+    { type: "finish", reason: "stop", stopSequence: null },
+  ];
+
+  it.each<[readonly string[], readonly string[], string, string | null]>([
+    [["Observation:"], ["Think. Observation: x"], "Think. ", "Observation:"],
+    [["Observation:"], ["Think. Obser", "vation", ": x", "y"], "Think. ", "Observation:"],
+    [["aab"], ["aa", "a", "b"], "a", "aab"],
+    [["\n\n", "END"], ["a\nEND\n\n"], "a\n", "END"],
+    [["END"], ["END"], "", "END"],
+    [["END"], ["an EN"], "an EN", null],
+    [["END"], ["E", "N", "d"], "ENd", null],
+  ])("%j in %j", (stops, texts, left, stopSequence) => {
+    const events = said(...texts);
+    const whole = collectAnswer(new StopCut(stops).events(events));
+    const parser = filtered(
+      parserOf(
+        events.map((event) => [event]),
+        [],
+      ),
+      [new StopCut(stops)],
+    );
+    const streamed = collectAnswer(events.flatMap(() => parser.push(new Uint8Array(0))));
+    for (const answer of [whole, streamed]) {
+      expect(answer).toMatchObject({ blocks: [{ kind: "text", text: left }], failure: null });
+      expect(answer.finish).toEqual({ reason: stopSequence === null ? "stop" : "stop_sequence", stopSequence });
+    }
+    expect(whole.usage).toEqual(usage);
+    // The provider is not waited for: counts that have not come are unknown.
+    expect(streamed.usage).toEqual(stopSequence === null ? usage : null);
+  });
+
+  it("keeps the log probabilities of text that waits", () => {
+    const token = (name: string) => ({ token: name, logprob: -1, bytes: null, top: [] });
+    const events = said("E", "x").map((event) =>
+      event.type === "text" ? { ...event, logprobs: [token(event.text)] } : event,
+    );
+    expect(collectAnswer(new StopCut(["END"]).events(events)).blocks).toMatchObject([
+      { text: "Ex", logprobs: [token("E"), token("x")] },
+    ]);
+  });
+
+  it.each<[readonly Feature[], readonly string[], readonly string[], readonly string[]]>([
+    [[], ["a", " "], [], ["a", " "]],
+    [["stop_sequences"], ["a", " "], ["a"], [" "]],
+    [["stop_sequences"], ["a", "b", "c", "d", "e"], ["a", "b", "c", "d"], ["e"]],
+    [
+      ["stop_sequences", "stop_sequences_over_4", "stop_sequences_blank"],
+      ["a", "b", "c", "d", "\n"],
+      ["a", "b", "c", "d", "\n"],
+      [],
+    ],
+  ])("an endpoint with %j gets the sequences that it takes", (features, stop, sent, stops) => {
+    const target = { ...targetOf("openai-chat"), endpoint: { ...targetOf("openai-chat").endpoint, features } };
+    const canonical = { request: { ...request, format: null, seed: 7, stop }, stripped: [], dropped: [] };
+    const prepared = prepareTranslation(canonical, route("r", "a", []), shape(), target, chatUpstream);
+    if ("code" in prepared) throw new Error(prepared.code);
+    expect(prepared).toMatchObject({ stops, sent: { stop: sent, seed: null } });
+    expect(prepared.dropped).toContain("seed_dropped");
+    expect(prepared.dropped.includes("stops_by_router")).toBe(stops.length > 0);
   });
 });
 
@@ -207,7 +281,7 @@ describe("a response schema requested as a tool", () => {
       toolChoice: { mode: "named", name: "json_response" },
       parallelToolCalls: false,
     });
-    const answer = collectAnswer(emulation.map([start, ...call(0, "json_response", '{"a":1}'), calls]));
+    const answer = collectAnswer(emulation.unfold().events([start, ...call(0, "json_response", '{"a":1}'), calls]));
     expect(answer.blocks).toEqual([{ kind: "text", text: '{"a":1}', logprobs: [], citations: [] }]);
     expect(answer.finish?.reason).toBe("stop");
   });
@@ -217,7 +291,7 @@ describe("a response schema requested as a tool", () => {
     const emulation = emulateFormat({ ...request, tools: [own] }, ENDPOINT);
     expect(emulation.request.toolChoice).toEqual({ mode: "required" });
     expect(emulation.request.tools.map(({ name }) => name)).toEqual(["json_response", "json_response_2"]);
-    const answer = collectAnswer(emulation.map([start, ...call(0, "json_response", "{}"), calls]));
+    const answer = collectAnswer(emulation.unfold().events([start, ...call(0, "json_response", "{}"), calls]));
     expect(answer.blocks).toMatchObject([{ kind: "tool_call", name: "json_response" }]);
     expect(answer.finish?.reason).toBe("tool_calls");
   });
@@ -234,16 +308,20 @@ describe("a response schema requested as a tool", () => {
     ["text alone", spoken],
     ["nothing", []],
   ])("is a failure where the answer is not one document: %s", (_, events) => {
-    const answer = collectAnswer(emulateFormat(request, ENDPOINT).map([start, ...events, calls]));
+    const answer = collectAnswer(
+      emulateFormat(request, ENDPOINT)
+        .unfold()
+        .events([start, ...events, calls]),
+    );
     expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed", code: "format_not_followed" } });
   });
 
   it("takes the text of a model that ignores the tool and answers in JSON", () => {
-    const { map } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT);
+    const { unfold } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT);
     const said = spoken.map((event) => (event.type === "text" ? { ...event, text: '{"a":1}' } : event));
-    const answer = collectAnswer(map([start, ...said, { ...calls, reason: "stop" }]));
+    const answer = collectAnswer(unfold().events([start, ...said, { ...calls, reason: "stop" }]));
     expect(answer).toMatchObject({ blocks: [{ kind: "text", text: '{"a":1}' }], finish: { reason: "stop" } });
-    const cut = collectAnswer(map([start, ...spoken, { ...calls, reason: "length" }]));
+    const cut = collectAnswer(unfold().events([start, ...spoken, { ...calls, reason: "length" }]));
     expect(cut).toMatchObject({ finish: { reason: "length" }, failure: null });
   });
 
@@ -256,7 +334,7 @@ describe("a response schema requested as a tool", () => {
   it("has output with the answer's first character, not with the call that we requested", () => {
     const [opened, said] = call(0, "json_response", "{}");
     if (opened === undefined || said === undefined) throw new Error("no call");
-    const parser = emulateFormat(request, ENDPOINT).wrap(parserOf([[start, opened], [said]], []));
+    const parser = filtered(parserOf([[start, opened], [said]], []), [emulateFormat(request, ENDPOINT).unfold()]);
     const stream = new TranslatedStream(parser, renderer);
     stream.push(new Uint8Array());
     expect(stream.hasOutput).toBe(false);
@@ -265,7 +343,9 @@ describe("a response schema requested as a tool", () => {
   });
 
   it("streams as it answers", () => {
-    const parser = emulateFormat(request, ENDPOINT).wrap(parserOf([call(0, "json_response", "{}")], [calls]));
+    const parser = filtered(parserOf([call(0, "json_response", "{}")], [calls]), [
+      emulateFormat(request, ENDPOINT).unfold(),
+    ]);
     expect(collectAnswer([...parser.push(new Uint8Array()), ...parser.end()])).toMatchObject({
       blocks: [{ kind: "text", text: "{}" }],
       finish: { reason: "stop" },

@@ -6,7 +6,7 @@ import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { refusingEnds, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import { EndJudge, filtered, TranslatedStream } from "../../src/dialects/translated-stream.ts";
 import {
   contextOf,
   DIALECT_NAMES,
@@ -192,7 +192,7 @@ function translate(
   const context: AnswerContext = contextOf(plainRequest(surface));
   const { translation }: Surface = SURFACES[surface];
   const parser = upstreamFor("generate", recorded).parseStream(REQUESTED, targetOf(recorded));
-  const stream = new TranslatedStream(refusingEnds(parser, translation), translation.renderStream(context));
+  const stream = new TranslatedStream(filtered(parser, [new EndJudge(translation)]), translation.renderStream(context));
   const printed = bytes.flatMap((one) => stream.push(one));
   const { ending, events } = stream.end();
   const { failure } = ending;

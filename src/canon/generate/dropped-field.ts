@@ -16,6 +16,8 @@ export const DROPPED_FIELDS = {
   cache_mark_dropped: "Prompt cache marks were left out",
   cache_hint_dropped: "Prompt cache keys and options were left out",
   service_tier_changed: "The service tier was mapped to the nearest value, or left out",
+  seed_dropped: "A seed, which is best effort wherever it is taken, was left out",
+  stops_by_router: "The router ends the answer at stop sequences that the endpoint does not take",
   hint_dropped: "A member that is only a hint to the provider was left out",
   image_detail_dropped: "The image detail `auto` was left out",
   file_name_dropped: "A file's name was left out",
@@ -32,6 +34,7 @@ export const DROPPED_FIELDS = {
   schema_name_made: "A schema without a name was given one",
   schema_emulated: "The response schema, or an answer in JSON, was requested as a tool",
   effort_as_budget: "The reasoning effort was sent as a budget of tokens, by the table in routes.yaml",
+  effort_member_renamed: "The member `reasoning.effort` of a chat completions request was read as `reasoning_effort`",
   budget_as_effort: "The reasoning budget was sent as an effort, by the table in routes.yaml",
   reasoning_turned_off:
     "Reasoning was turned off, because the history has tool calls without the reasoning that led to them, and the model refuses to begin in between",

@@ -53,6 +53,17 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES;
 
+/**
+ * Features that requests may use at every endpoint. One that lacks them gets no seed, which is best effort by its own documentation
+ * (https://platform.openai.com/docs/api-reference/chat/create), and the router itself ends answers at stop sequences.
+ */
+export const ROUTER_FEATURES: ReadonlySet<Feature> = new Set<Feature>([
+  "seed",
+  "stop_sequences",
+  "stop_sequences_over_4",
+  "stop_sequences_blank",
+]);
+
 /** Every feature, in the order of the table above. */
 export const FEATURE_NAMES: readonly Feature[] = Object.keys(FEATURES).filter(isFeature);
 

@@ -16,7 +16,7 @@ export const DEPLOYMENT_PATHS = {
   demandsApiVersion: true,
 } as const;
 
-export const NO_SEED = { meaning: "Has no `seed`: requests that set one are refused.", withdraws: ["seed"] } as const;
+export const NO_SEED = { meaning: "Has no `seed`: one is left out.", withdraws: ["seed"] } as const;
 
 export const NO_LOGIT_BIAS = {
   meaning: "Has no `logit_bias`: requests that set one are refused.",

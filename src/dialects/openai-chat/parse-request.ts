@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
 import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "./family.ts";
-import { inferenceRequest, RequestReading } from "../fields.ts";
+import { hasUnknownMember, inferenceRequest, RequestReading } from "../fields.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
@@ -41,7 +41,7 @@ export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) =
     operation: "chat.completions",
     stream,
     maxOutputTokens,
-    effort: effortOf(body["reasoning_effort"]),
+    effort: effortOf(requestedEffort(body).effort),
     dimensions: null,
     bytes,
     headers,
@@ -129,11 +129,15 @@ function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: R
 /** Other members are vendors' own: what they need must be approved, and they are never translated. */
 function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
   const { thinking, reasoning } = body;
-  const effort = textOrNull(body["reasoning_effort"]);
-  const known = effortOf(effort);
+  const { effort, path } = requestedEffort(body);
+  const known = effortOf(effort ?? undefined);
   if (effort !== null) {
-    if (effort !== "none") reading.need("reasoning", "reasoning_effort");
-    reading.use(known === "unspecified" ? "native_chat" : `effort_${known}`, "reasoning_effort");
+    if (path === "reasoning.effort") {
+      reading.replace(body, "reasoning", undefined, "effort_member_renamed");
+      reading.replace(body, "reasoning_effort", effort, "effort_member_renamed");
+    }
+    if (effort !== "none") reading.need("reasoning", path);
+    reading.use(known === "unspecified" ? "native_chat" : `effort_${known}`, path);
   }
   if (isJsonObject(thinking) && thinking["type"] !== "disabled") reading.need("reasoning", "thinking");
   if (isJsonObject(reasoning) && reasoning["enabled"] !== false && reasoning["effort"] !== "none") {
@@ -142,6 +146,19 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
   if (body["enable_thinking"] === true) reading.need("reasoning", "enable_thinking");
   return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
 }
+
+/** The effort of a request; `reasoning: {effort}` is how OpenRouter's libraries write it, whose other members are vendors' own. */
+function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
+  readonly effort: string | null;
+  readonly path: string;
+} {
+  if ((own ?? null) === null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)) {
+    return { effort: textOrNull(reasoning["effort"]), path: "reasoning.effort" };
+  }
+  return { effort: textOrNull(own), path: "reasoning_effort" };
+}
+
+const EFFORT_MEMBER: ReadonlySet<string> = new Set(["effort"]);
 
 function noteModalities(modalities: JsonValue | undefined, reading: RequestReading): void {
   if (!Array.isArray(modalities)) return;

@@ -13,8 +13,9 @@ import { COMPLETIONS_PROBES } from "./probes/completions.ts";
 import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
 import type { Probe } from "./probes/probe.ts";
 import { RESPONSES_PROBES } from "./probes/responses.ts";
+import { route } from "../../support/table.ts";
 import { SURFACES, type Spoken } from "./table.ts";
-import { forOneTool } from "../../../src/dialects/translate-request.ts";
+import { needsTranslation, prepareTranslation } from "../../../src/dialects/translate-request.ts";
 import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 
 const PROBES: Readonly<Partial<Record<Operation, readonly Probe[]>>> = {
@@ -48,6 +49,8 @@ export type Outcome =
       readonly ours: readonly unknown[];
     };
 
+const ROUTE = route("r", "a", []);
+
 /** Runs a body the way of a request: the door, the decision's comparison, and then the relay or the translation. */
 export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">, target: Target): Outcome {
   const request = spoken.read(probe.body, probe.headers ?? undefined);
@@ -59,7 +62,7 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
   }
   const ours = [request.model, request.preferences, request.includeUsage];
   const { surface } = spoken;
-  if (target.endpoint.dialect === surface.dialect) {
+  if (target.endpoint.dialect === surface.dialect && !needsTranslation(ROUTE, request.shape, target.endpoint)) {
     const edited = surface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
     return { kind: "sent", path: surface.relay.path(target.endpoint), ...edited, dropped: [], ours };
   }
@@ -69,12 +72,10 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
 function translated({ surface }: Spoken, request: InferenceRequest, target: Target, ours: readonly unknown[]): Outcome {
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return refused("translation", canonical);
-  const one = forOneTool(canonical.request, target.endpoint);
-  const formatted = upstreamOf(target).format(one.request, target);
-  if ("code" in formatted) return refused("translation", formatted);
-  const unspoken: readonly DroppedField[] = one.keepsFirstCall ? ["single_call_unspoken"] : [];
-  const dropped = [...new Set([...canonical.dropped, ...formatted.dropped, ...unspoken])].toSorted();
-  return { kind: "sent", ...formatted, stripped: canonical.stripped, dropped, ours };
+  const prepared = prepareTranslation(canonical, ROUTE, request.shape, target, upstreamOf(target));
+  if ("code" in prepared) return refused("translation", prepared);
+  const dropped = [...new Set(prepared.dropped)].toSorted();
+  return { kind: "sent", ...prepared.formatted, stripped: prepared.stripped, dropped, ours };
 }
 
 function upstreamOf({ endpoint }: Target) {

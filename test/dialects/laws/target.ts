@@ -1,4 +1,5 @@
 import type { RequestEdits } from "../../../src/canon/decision.ts";
+import { ROUTER_FEATURES } from "../../../src/canon/generate/feature.ts";
 import { SURFACE_DIALECT_OF } from "../../../src/canon/operation.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
@@ -85,7 +86,7 @@ export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target
   const isForeign = shape.signatureFamilies.some((family) => family !== model.signatureFamily);
   return (
     shape.needs.find((capability) => !endpoint.capabilities.includes(capability)) ??
-    shape.features.find((feature) => !features.includes(feature)) ??
+    shape.features.find((feature) => !features.includes(feature) && !ROUTER_FEATURES.has(feature)) ??
     (isForeign ? "signature_family" : null)
   );
 }

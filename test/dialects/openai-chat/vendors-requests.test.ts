@@ -186,7 +186,6 @@ describe("a flag means the same on a relay and on a translation", () => {
 
 describe("what a flag withdraws is refused before anything is sent", () => {
   it.each<[flag: string, sent: JsonObject, feature: string]>([
-    ["no_seed", { seed: 1 }, "seed"],
     ["no_logit_bias", { logit_bias: { 1: 2 } }, "logit_bias"],
     ["no_logprobs", { logprobs: true }, "token_logprobs"],
     ["no_penalties", { presence_penalty: 0.5 }, "penalties"],
