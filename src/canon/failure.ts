@@ -210,15 +210,20 @@ export interface UpstreamFailure {
   readonly code: string | null;
   /**
    * The member of its request that the upstream names, such as `max_tokens` or `input[2]`. Untrusted until it is found in the request that was sent:
-   * only `reportedFailure` lets it pass. None where absent.
+   * only `refusedRequest` lets it pass. None where absent.
    */
   readonly param?: string;
+  /** The flag of a provider's row that keeps the refused member out of its requests; none where absent. */
+  readonly flag?: string;
+  /** The router itself added the refused member: other endpoints may take the request. */
+  readonly added?: true;
   /** The failure is the provider's whole answer: it is passed on, and no other endpoint is tried. */
   readonly final?: true;
 }
 
 /** The client's error where a code is more exact than the kind; the other codes have the kind's sentence. */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
+  insufficient_quota: "the router's account at the provider has no credit left; the operator has to fix this",
   unexpected_output_item:
     "the provider answered with output that the request did not require, or that the answer cannot represent",
   format_not_followed: "the model's answer is not the JSON that the request's response format requires",

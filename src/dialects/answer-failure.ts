@@ -21,18 +21,6 @@ export function namedMember(path: JsonValue | undefined): { readonly param: stri
   return { param: index === undefined ? name : `${name}[${index}]` };
 }
 
-/**
- * The machine code that a message stands for by its beginning; `null` for every other message. Coding agents make room in the conversation when they hear
- * that it is too long, so that must not look like any other refusal. Nothing else of a provider's message is looked at.
- */
-export function codeByBeginning(
-  message: JsonValue | undefined,
-  beginnings: readonly (readonly [RegExp, string])[],
-): string | null {
-  if (typeof message !== "string") return null;
-  return beginnings.find(([beginning]) => beginning.test(message))?.[1] ?? null;
-}
-
 /** What an error status of an answer means, in any protocol. */
 export function kindOfStatus(status: number): FailureKind {
   // A success that is not 200 is no answer of any protocol.

@@ -10,6 +10,10 @@ import {
 } from "../canon/failure.ts";
 import type { StopReason } from "./stop-order.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
+import { kindOfStatus } from "../dialects/answer-failure.ts";
+import type { FlagFacts } from "../dialects/dialect-facts.ts";
+import { RESPONSE_FAILURES } from "../dialects/refusals.ts";
+import { DIALECTS, isDialectName } from "../dialects/table.ts";
 import { errors } from "undici";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
 
@@ -44,8 +48,14 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   // The code is of our parsers' closed lists, and is more precise than the kind.
   const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
   const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
-  if (endpoints > 1) return codedError("upstream_exhausted", message, more);
-  return codedError(`upstream_${kind}`, message, { ...more, ...said });
+  const called = attempts.filter((attempt) => hasCalledProvider(attempt.failure));
+  // Clients wait after a 429 as they do at the provider, which only helps where every endpoint reported it.
+  const isAlike = endpoints === 1 || called.every((attempt) => attempt.failure.kind === kind);
+  const code = isAlike && kind === "rate_limited" ? "upstream_rate_limited" : null;
+  if (endpoints > 1 && code === null) return codedError("upstream_exhausted", message, more);
+  const error = codedError(code ?? `upstream_${kind}`, message, { ...more, ...said });
+  const stated = retryAfter !== null && retryAfter <= LONGEST_STATED ? retryAfter : null;
+  return { ...error, retryAfter: error.retryAfter ?? stated };
 }
 
 /** Codes of accounts at the provider that are used up: their rate limit does not pass by itself. */
@@ -54,6 +64,9 @@ const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "bill
 function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
   return final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code));
 }
+
+/** Longest wait that a provider requests and that is passed on where no retry is worth its while, milliseconds. */
+const LONGEST_STATED = 600_000;
 
 /** A wait that is too long for `retry-after` stands in the message. */
 function longWait(retryAfter: number | null): string {
@@ -105,46 +118,50 @@ const MEMBER_FAULTS: Readonly<Record<string, string>> = {
 const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
 
 /** The caller's own mistake, described without the provider's text. */
-function rejected({ code: said, status: given, param }: UpstreamFailure): ServiceError {
-  const code = said ?? "upstream_rejected";
+function rejected({ code: reported, status: given, param, flag, added }: UpstreamFailure): ServiceError {
+  const code = reported ?? "upstream_rejected";
   const status = given ?? 400;
   const fault = Object.hasOwn(MEMBER_FAULTS, code) ? MEMBER_FAULTS[code] : undefined;
   const about = param === undefined ? "" : `, at ${param}${fault === undefined ? "" : `: ${fault}`}`;
-  const length = code === "context_length_exceeded" ? `: ${TOO_LONG}` : "";
-  const sentence = `The provider refused the request as invalid (status ${status}${said === null ? "" : `, code ${said}`})${about}${length}.`;
-  if (status === 413) return serviceError(413, "too_large", code, sentence);
+  const isTooLong = code === "context_length_exceeded";
+  const sentence =
+    `The provider refused the request as invalid (status ${status}${reported === null ? "" : `, code ${reported}`})` +
+    `${about}${isTooLong ? `: ${TOO_LONG}` : ""}.${added === true ? ` ${addedBy(flag)}` : ""}`;
+  if (status === 413 && !isTooLong) return serviceError(413, "too_large", code, sentence);
   return invalidRequest(code, sentence, param);
 }
 
-/** The kind of failure of an error that a provider reports inside an answer, by codes of the dialects' closed lists. */
-const REPORTED_KINDS: Readonly<Record<string, FailureKind>> = {
-  context_length_exceeded: "rejected",
-  max_tokens_exceeded: "rejected",
-  invalid_value: "rejected",
-  invalid_type: "rejected",
-  missing_required_parameter: "rejected",
-  unsupported_parameter: "rejected",
-  unsupported_value: "rejected",
-  unknown_parameter: "rejected",
-  string_above_max_length: "rejected",
-  invalid_image: "rejected",
-  invalid_image_format: "rejected",
-  image_too_large: "rejected",
-  content_policy_violation: "rejected",
-  invalid_request: "rejected",
-  invalid_request_error: "rejected",
-  invalid_argument: "rejected",
-  out_of_range: "rejected",
-  request_too_large: "rejected",
-  rate_limit_exceeded: "rate_limited",
-  rate_limited: "rate_limited",
-  rate_limit_error: "rate_limited",
-  insufficient_quota: "rate_limited",
-  quota_exceeded: "rate_limited",
-  overloaded: "overloaded",
-  overloaded_error: "overloaded",
-  unavailable: "overloaded",
-};
+function addedBy(flag: string | undefined): string {
+  const fix = flag === undefined ? "use another provider" : `set the flag ${flag} in the provider's row`;
+  return `The router added this member; for the operator: ${fix}.`;
+}
+
+/** Codes for a faulty request, of the dialects' closed lists, besides those of {@link MEMBER_FAULTS}. */
+const REQUEST_FAULTS = [
+  "context_length_exceeded",
+  "max_tokens_exceeded",
+  "content_policy_violation",
+  "invalid_request",
+  "invalid_request_error",
+  "invalid_argument",
+  "out_of_range",
+  "request_too_large",
+  "image_not_supported",
+  ...RESPONSE_FAILURES.filter((code) => code.includes("image") || /_policy|invalid_prompt/.test(code)),
+];
+
+/** The kind of failure of an error that a provider reports inside an answer. */
+const REPORTED_KINDS: ReadonlyMap<string | null, FailureKind> = new Map<string, FailureKind>([
+  ...[...Object.keys(MEMBER_FAULTS), ...REQUEST_FAULTS].map((code) => [code, "rejected"] as const),
+  ["rate_limit_exceeded", "rate_limited"],
+  ["rate_limited", "rate_limited"],
+  ["rate_limit_error", "rate_limited"],
+  ["insufficient_quota", "rate_limited"],
+  ["quota_exceeded", "rate_limited"],
+  ["overloaded", "overloaded"],
+  ["overloaded_error", "overloaded"],
+  ["unavailable", "overloaded"],
+]);
 
 /** What a failed call has sent, and for whom. */
 interface SentRequest {
@@ -152,30 +169,65 @@ interface SentRequest {
   readonly body: string;
   /** The body as the caller sent it. */
   readonly callers: JsonObject;
+  /** Of the provider. */
+  readonly dialect: string;
 }
+
+/** Settings that protocols name differently: a refusal names the provider's, the caller knows its own. */
+const SYNONYMS: readonly (readonly string[])[] = [
+  ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens"],
+  ["stop", "stop_sequences", "stopSequences"],
+  ["top_p", "topP", "p"],
+  ["top_k", "topK", "k"],
+  ["seed", "random_seed"],
+  ["frequency_penalty", "frequencyPenalty"],
+  ["presence_penalty", "presencePenalty"],
+  ["tool_choice", "toolChoice", "toolConfig"],
+  ["reasoning_effort", "reasoningEffort", "reasoning", "thinking", "thinkingConfig", "output_config"],
+  ["response_format", "text", "output_format", "output_config"],
+];
 
 /**
  * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake would be sent to every endpoint, and eject them all for
- * all callers. A code for a faulty request shows it, or a member of the request that is named; `model` is the operator's. The member's name is kept where the caller has
- * sent it.
+ * all callers. A code for a faulty request shows it, or a member of the request that is named; `model` is the operator's. The member's name is kept where the
+ * caller has sent it, or where the router added it.
  */
-export function refusedRequest(failure: UpstreamFailure, { body, callers }: SentRequest): UpstreamFailure {
+export function refusedRequest(failure: UpstreamFailure, { body, callers, dialect }: SentRequest): UpstreamFailure {
   const { param, ...bare } = failure;
   const { kind, status, code } = bare;
-  const name = param === undefined ? null : nameOf(param);
-  const isCallers = name !== null && Object.hasOwn(callers, name);
-  const named = isCallers && param !== undefined && name !== "model" ? { param } : {};
+  // Some providers report an empty account as the caller's mistake.
+  if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code)) return { ...bare, kind: "auth" };
+  const name = param?.replace(/\[\d+\]$/, "") ?? "model";
+  const known = Object.hasOwn(callers, name) ? param : synonymOf(name).find((other) => Object.hasOwn(callers, other));
+  const isSent = name !== "model" && (known !== undefined || isMemberOf(body, name));
+  const flag = isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
+  const isAdded = isSent && known === undefined && (flag !== undefined || ADDED.has(name));
+  const reported = known ?? (isAdded ? name : undefined);
+  const named = {
+    ...(isSent && reported !== undefined && { param: reported }),
+    ...(flag !== undefined && { flag }),
+    ...(isAdded && { added: true as const }),
+  };
   if (kind === "rejected") return { ...bare, ...named };
   // A 401 is about credentials, whatever it names.
   if (!hasTrait(kind, "callers") || status === 401) return bare;
-  const saysCode = code !== null && Object.hasOwn(REPORTED_KINDS, code) && REPORTED_KINDS[code] === "rejected";
-  const isAbsence = kind === "not_found" || kind === "auth";
-  const saysMember = isAbsence && name !== null && name !== "model" && (isCallers || isMemberOf(body, name));
-  return saysCode || saysMember ? { ...bare, ...named, kind: "rejected" } : bare;
+  const isFault = REPORTED_KINDS.get(code) === "rejected" || (isSent && (kind === "not_found" || kind === "auth"));
+  return isFault ? { ...bare, ...named, kind: "rejected" } : bare;
 }
 
-function nameOf(param: string): string {
-  return param.replace(/\[\d+\]$/, "");
+function synonymOf(name: string): readonly string[] {
+  return SYNONYMS.find((group) => group.includes(name)) ?? [];
+}
+
+/** Codes that mean that a provider lacks a member. */
+const MEMBER_CODES: ReadonlySet<string> = new Set(["unsupported_parameter", "unknown_parameter"]);
+
+/** Members that the router adds where no flag leaves them out. */
+const ADDED: ReadonlySet<string> = new Set(["store", "include", "stream_options"]);
+
+function flagThatOmits(member: string, dialect: string): string | undefined {
+  const flags: Readonly<Record<string, FlagFacts>> = isDialectName(dialect) ? DIALECTS[dialect].flags : {};
+  return Object.keys(flags).find((flag) => flags[flag]?.omits?.includes(member) === true);
 }
 
 function isMemberOf(body: string, name: string): boolean {
@@ -184,13 +236,13 @@ function isMemberOf(body: string, name: string): boolean {
 }
 
 /**
- * An error event for what an error status would have said. Otherwise one caller's prompt that is too long would be sent to every endpoint, and eject
- * them all.
+ * An error event for what an error status would have said: by its code, or by the status that it reports itself. Otherwise one caller's prompt that is too
+ * long would be sent to every endpoint, and eject them all.
  */
 export function reportedFailure(failure: UpstreamFailure): UpstreamFailure {
-  const { kind, code } = failure;
-  if (kind !== "error_frame" || code === null || !Object.hasOwn(REPORTED_KINDS, code)) return failure;
-  return { ...failure, kind: REPORTED_KINDS[code] ?? kind };
+  const { kind, code, status } = failure;
+  if (kind !== "error_frame") return failure;
+  return { ...failure, kind: REPORTED_KINDS.get(code) ?? (status === null ? kind : kindOfStatus(status)) };
 }
 
 const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {

@@ -17,8 +17,9 @@ const GIVEN_AGAIN: ReadonlySet<string> = new Set([
  *
  * @param resends the route allows that a request which the provider may have read is sent to it again.
  */
-export function retryActionFor({ kind, status, code, final }: UpstreamFailure, resends = false): RetryAction {
+export function retryActionFor({ kind, status, code, final, added }: UpstreamFailure, resends = false): RetryAction {
   if (final === true) return "stop";
+  if (added === true) return "elsewhere";
   if (kind === "reset" && resends) return "again";
   if (kind === "malformed" && code !== null && GIVEN_AGAIN.has(code)) return "elsewhere";
   if (kind === "saturated" && code === NOT_WAITED) return "again";

@@ -126,7 +126,9 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   }
 
   #refuse(bytes: Uint8Array): void {
-    const failure = refusedRequest(this.#request.readError(this.status ?? 0, bytes), this.#request);
+    const { body, callers, readError } = this.#request;
+    const { dialect } = this.#connection.provider;
+    const failure = refusedRequest(readError(this.status ?? 0, bytes), { body, callers, dialect });
     this.fail({ ...failure, retryAfter: this.#retryAfter ?? failure.retryAfter });
   }
 }

@@ -225,6 +225,7 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
       simulated,
       translated,
       ...(endpoint.plaintext === true && !simulated && { plaintext: true as const }),
+      ...(failure?.flag !== undefined && { flag: asIdentifier(failure.flag) }),
     };
     return calls === undefined ? record : { ...record, calls };
   });

@@ -15,6 +15,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogRecord =
   | RequestLine
   | AttemptLine
+  | MissingFlagLine
   | {
       readonly event: "started";
       readonly version: Identifier;
@@ -82,6 +83,15 @@ export type LogRecord =
     }
   | { readonly event: "draining"; readonly in_flight: number }
   | { readonly event: "stopped" };
+
+/** A provider refused a member of a request, which a flag in its row keeps out of later ones. */
+interface MissingFlagLine {
+  readonly event: "flag_missing";
+  readonly request_id: Identifier;
+  readonly endpoint: Identifier;
+  readonly provider: Identifier;
+  readonly flag: Identifier;
+}
 
 /** One for each request that has evidence, when it has ended. */
 export interface RequestLine {

@@ -10,6 +10,10 @@ export function requestLog(log: Log): RequestObserver {
       if (request === null) return;
       const line = requestLine(request);
       log.write(levelOf(line), line);
+      for (const { endpoint, provider, flag } of request.outcome.attempts) {
+        if (flag === undefined) continue;
+        log.write("warn", { event: "flag_missing", request_id: line.request_id, endpoint, provider, flag });
+      }
       if (log.takes("debug")) for (const attempt of attemptLines(request)) log.write("debug", attempt);
     },
   };

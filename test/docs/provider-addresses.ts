@@ -85,4 +85,5 @@ export const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
   Ollama: ["http://127.0.0.1:11434/v1/chat/completions"],
   "LM Studio": ["http://127.0.0.1:1234/v1/chat/completions"],
   "llama.cpp": ["http://127.0.0.1:8080/v1/chat/completions"],
+  LiteLLM: ["http://127.0.0.1:4000/v1/chat/completions"],
 };

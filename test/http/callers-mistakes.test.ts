@@ -160,7 +160,7 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
       "rejected",
       "input",
     ],
-    [500, { error: { type: "api_error", message: "prompt is too long" } }, "server_error", undefined],
+    [500, { error: { type: "api_error", message: "prompt is too long" } }, "rejected", undefined],
     [529, { error: { type: "overloaded_error" } }, "overloaded", undefined],
   ],
   gemini: [
@@ -194,14 +194,18 @@ describe("whose fault an error status is", () => {
   it.each(rows)("%s %i %j: %s", (dialect, status, body, kind, param) => {
     const upstream = upstreamFor("generate", dialect);
     const failure = upstream.readError(status, new TextEncoder().encode(JSON.stringify(body)));
-    const sent = { body: '{"model":"m","input":"hello"}', callers: { model: "r", input: "hello" } };
+    const sent = { body: '{"model":"m","input":"hello"}', callers: { model: "r", input: "hello" }, dialect };
     expect(refusedRequest(failure, sent)).toMatchObject({ kind, ...(param !== undefined && { param }) });
     expect(refusedRequest(failure, sent).param).toBe(param);
   });
 
   it("names no member of a translated request that the caller has not sent", () => {
     const failure = { kind: "not_found", status: 404, retryAfter: null, code: null, param: "input" } as const;
-    const sent = { body: '{"model":"m","input":"hello"}', callers: { model: "r", messages: [] } };
+    const sent = {
+      body: '{"model":"m","input":"hello"}',
+      callers: { model: "r", messages: [] },
+      dialect: "openai-chat",
+    };
     expect(refusedRequest(failure, sent)).toEqual({ kind: "rejected", status: 404, retryAfter: null, code: null });
   });
 });
@@ -231,5 +235,65 @@ describe("native Responses whose storing is turned off by the router", () => {
     expect(await sentBy([], {})).toEqual([undefined, false]);
     const include = ["reasoning.encrypted_content"];
     expect(await sentBy(["reasoning"], { include })).toEqual([include, false]);
+  });
+});
+
+/** A router over one provider that speaks chat completions. */
+async function routerOverChat(upstream: Upstream): Promise<Router> {
+  return startRouter({
+    table: table({
+      providers: [provider("p", { baseUrl: `${upstream.url}/v1`, auth: { kind: "none" } })],
+      endpoints: [endpoint("a")],
+      routes: [route("r", "a", [])],
+    }),
+  });
+}
+
+function post(router: Router, path: string, body: object): Promise<Response> {
+  return fetch(router.url + path, {
+    method: "POST",
+    headers: { authorization: "Bearer good", "content-type": "application/json" },
+    body: JSON.stringify({ model: "r", ...body }),
+  });
+}
+
+const MESSAGES = [{ role: "user", content: "hello" }];
+
+const SURFACES: readonly (readonly [path: string, body: object])[] = [
+  ["/v1/chat/completions", { messages: MESSAGES }],
+  ["/v1/responses", { input: "hello" }],
+  ["/api/v1/messages", { messages: MESSAGES, max_tokens: 9 }],
+];
+
+describe.each(SURFACES)("at %s", (path, body) => {
+  it("an error event with code 429 before any output has that status", async () => {
+    const upstream = await startUpstream((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end('data: {"error":{"message":"m","code":429}}\n\ndata: [DONE]\n\n');
+    });
+    const answered = await post(await routerOverChat(upstream), path, { ...body, stream: true });
+    expect(answered.status).toBe(429);
+  });
+
+  it("a refused `store` of the router's own names itself and its flag, in the evidence too", async () => {
+    const message = "litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m";
+    const upstream = await startUpstream((response) => answerJson(response, { error: { message } }, 400));
+    const router = await routerOverChat(upstream);
+    const refused = await post(router, path, body);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("no_store_field")]);
+    await router.settled(1);
+    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "rejected", flag: "no_store_field" }]);
+  });
+
+  it("a conversation that is too long for vLLM has the sentence that agents look for", async () => {
+    const message = "This model's maximum context length is 8 tokens. However, you requested 9 tokens";
+    const upstream = await startUpstream((response) =>
+      answerJson(response, { error: { message, type: "BadRequestError", param: null, code: 400 } }, 400),
+    );
+    const refused = await post(await routerOverChat(upstream), path, body);
+    const text = await refused.text();
+    expect(refused.status).toBe(400);
+    expect(text).toContain("context_length_exceeded");
+    expect(text).toContain("prompt is too long");
   });
 });

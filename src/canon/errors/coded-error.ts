@@ -8,7 +8,12 @@ import { SESSION_ERRORS } from "./session-errors.ts";
 import type { ServiceError } from "../error.ts";
 
 function failureAnswer(kind: FailureKind): ErrorAnswer {
-  const [status, code] = isTimeout(kind) ? ([504, "timeout"] as const) : ([502, "upstream"] as const);
+  const [status, code] =
+    kind === "rate_limited"
+      ? ([429, "rate_limit"] as const)
+      : isTimeout(kind)
+        ? ([504, "timeout"] as const)
+        : ([kind === "overloaded" ? 503 : 502, "upstream"] as const);
   return hasTrait(kind, "lasting") ? final(status, code) : passing(status, code);
 }
 

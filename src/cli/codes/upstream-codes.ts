@@ -1,4 +1,5 @@
 import { FAILURE_KINDS, FAILURES, OPERATOR_FIX, RETRY_FIX, type FailureKind } from "../../canon/failure.ts";
+import { ERROR_ANSWERS } from "../../canon/errors/coded-error.ts";
 import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 
 /** What an error code of an HTTP answer means, for callers and operators. */
@@ -28,8 +29,7 @@ const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
 );
 
 function statusOf(kind: FailureKind): number {
-  if (kind === "rejected") return 400;
-  return kind.startsWith("timeout_") ? 504 : 502;
+  return kind === "rejected" ? 400 : (ERROR_ANSWERS.get(`upstream_${kind}`)?.status ?? 502);
 }
 
 const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
@@ -58,6 +58,22 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["invalid_image_format", "The provider does not take the image's format.", "Send PNG or JPEG."],
   ["invalid_prompt", "The provider refuses the prompt.", "Change the request."],
   ["image_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
+  ["image_file_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
+  ["image_too_small", "An image is smaller than the provider takes.", "Send a larger one."],
+  ...["invalid_base64_image", "image_parse_error", "empty_image_file"].map(
+    (code) => [code, "The provider cannot read an image.", "Send another file or format."] as const,
+  ),
+  ...["invalid_image_url", "failed_to_download_image", "image_file_not_found"].map(
+    (code) => [code, "The provider cannot fetch an image.", "Send its bytes, or another URL."] as const,
+  ),
+  ["unsupported_image_media_type", "The provider does not take the image's format.", "Send PNG or JPEG."],
+  ["invalid_image_mode", "The provider does not take the image's color mode.", "Send an RGB image."],
+  ["image_not_supported", "The model takes no images.", "Send text only, or use another route."],
+  ...["bio_policy", "misalignment_policy_violation", "image_content_policy_violation"].map(
+    (code) => [code, "The provider's rules forbid the request.", "Change the request."] as const,
+  ),
+  ["vector_store_timeout", "The provider's file search took too long.", RETRY_FIX],
+  ["request_too_large", "The request is larger than the provider takes at once.", "Send less in one request."],
   [
     "content_filter",
     "The provider's filter stopped the request or the answer.",

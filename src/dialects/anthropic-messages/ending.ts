@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { kindOfStatus, namedMember, answerFailure, codeByBeginning } from "../answer-failure.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
 /** Whether a request only fills the provider's cache: it is answered with nothing, and nothing has no reason to end. */
 export function asksNothing({ body }: InferenceRequest): boolean {
@@ -105,31 +105,16 @@ const SAFE_CODES: ReadonlySet<string> = new Set([
   "compaction_signature_invalid",
 ]);
 
-/** Beginnings of messages that stand for a machine code that the protocol does not have. */
-const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
-  [/^prompt is too long/i, "context_length_exceeded"],
-  [/^[a-z_]+(?:\.\w+)*: Extra inputs are not permitted/, "unknown_parameter"],
-  [/^[a-z_]+(?:\.\w+)*: Field required/, "missing_required_parameter"],
-  [/^input length and `?max_tokens`? exceed context limit/i, "context_length_exceeded"],
-];
-
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
 export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const error = isJsonObject(body) ? body["error"] : undefined;
-  return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(error), ...memberOf(error) };
-}
-
-/** The protocol begins the message about a member with its path: `messages.0.content: …`. */
-function memberOf(error: JsonValue | undefined): { readonly param: string } | null {
-  const message = isJsonObject(error) ? error["message"] : undefined;
-  const path = typeof message === "string" ? /^([a-z_]+(?:\.\w+)*): /.exec(message)?.[1] : undefined;
-  return namedMember(path);
+  return refusedAnswer(status, error, safeCode(error));
 }
 
 /** An error object that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
-  return answerFailure("error_frame", safeCode(error));
+  return refusedFrame(error, safeCode(error));
 }
 
 /**
@@ -157,9 +142,9 @@ export function eventFailure({ message, content_block: block, delta }: JsonObjec
 
 function safeCode(error: JsonValue | undefined): string | null {
   if (!isJsonObject(error)) return null;
-  const { details, type, message } = error;
+  const { details, type } = error;
   for (const code of [isJsonObject(details) ? details["error_code"] : undefined, type]) {
     if (typeof code === "string" && SAFE_CODES.has(code)) return code;
   }
-  return codeByBeginning(message, TELLING_MESSAGES);
+  return null;
 }

@@ -1,7 +1,7 @@
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
 import { parseAnswerBytes, memberIn } from "../json.ts";
-import { answerFailure, kindOfStatus, codeByBeginning } from "../answer-failure.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import type { Target } from "../dialect.ts";
 
 /**
@@ -22,14 +22,6 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ["validationexception", "invalid_request"],
 ]);
 
-/** Beginnings of messages that stand for a code that the protocol does not have. */
-const TELLING_MESSAGES = [
-  [
-    /^(?:The model returned the following errors: )?(?:input is too long|input tokens exceeded|prompt is too long|input length and `?max_tokens`? exceed context limit)/i,
-    "context_length_exceeded",
-  ],
-] as const;
-
 /** A status of this protocol alone: the model failed, not the request. */
 const MODEL_ERROR = 424;
 
@@ -37,18 +29,18 @@ const MODEL_ERROR = 424;
 export function readConverseError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const type = isJsonObject(body) ? body["__type"] : undefined;
-  const kind: FailureKind = status === MODEL_ERROR ? "server_error" : kindOfStatus(status);
-  return { kind, status, retryAfter: null, code: codeOf(type, body) };
+  const refused = refusedAnswer(status, body, codeOf(type));
+  return status === MODEL_ERROR ? { ...refused, kind: "server_error" } : refused;
 }
 
 /** An exception or an error that arrived inside a stream. */
 export function readException(type: string | undefined, payload: JsonValue | undefined): UpstreamFailure {
-  return answerFailure("error_frame", codeOf(type, payload));
+  return refusedFrame(payload, codeOf(type));
 }
 
-function codeOf(type: JsonValue | undefined, body: JsonValue | undefined): string | null {
+function codeOf(type: JsonValue | undefined): string | null {
   const known = typeof type === "string" ? CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) : null;
-  return codeByBeginning(memberIn(body, "message"), TELLING_MESSAGES) ?? known ?? null;
+  return known ?? null;
 }
 
 /** Where Bedrock's InvokeModel calls a model, after the host of its runtime. */

@@ -5,8 +5,7 @@ import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
-import { invokePath } from "../bedrock-converse/read-error.ts";
-import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
+import { bedrockErrorIn, invokePath, readConverseError } from "../bedrock-converse/read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { readInOrder, type FoundVectors, textsOf } from "../unary/embed-checks.ts";
 
@@ -17,7 +16,7 @@ const PATH = "/v2/embed";
 export const cohereEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
   parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, find),
-  readError: readCohereModelError,
+  readError: readConverseError,
 };
 
 const INPUT_TYPES: Readonly<Record<EmbedPurpose, string>> = {
@@ -52,7 +51,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 /** Vectors stand below the kind of their numbers, or, where older models of Bedrock do not know kinds, at once in the list. */
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const entries = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
-  if (entries === null) return cohereErrorIn(body) ?? "missing_results";
+  if (entries === null) return bedrockErrorIn(body) ?? "missing_results";
   return {
     entries: entries,
     inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"),

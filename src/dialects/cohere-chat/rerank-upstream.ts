@@ -4,8 +4,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn, textIn, memberIn } from "../json.ts";
-import { invokePath } from "../bedrock-converse/read-error.ts";
-import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
+import { bedrockErrorIn, invokePath, readConverseError } from "../bedrock-converse/read-error.ts";
 import {
   documentLimitRefusal,
   droppedPriority,
@@ -27,7 +26,7 @@ export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: (request, target) =>
     target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
   parseAnswer: rankingReader(find),
-  readError: readCohereModelError,
+  readError: readConverseError,
 };
 
 function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedRequest {
@@ -61,7 +60,7 @@ function formatInvoke(request: RerankRequest, target: Target): FormattedRequest 
 
 function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   const { results, meta } = answer;
-  const error = results === undefined ? cohereErrorIn(answer) : null;
+  const error = results === undefined ? bedrockErrorIn(answer) : null;
   return (
     error ?? {
       results,

@@ -1,7 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { kindOfStatus, namedMember, answerFailure, codeByBeginning } from "../answer-failure.ts";
+import { namedMember } from "../answer-failure.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */
 const CODES: Readonly<Record<string, string>> = {
@@ -26,27 +27,21 @@ const CODES: Readonly<Record<string, string>> = {
 /** Reasons of a 400 that is about the router's key and not about the request. */
 const KEY_REASONS: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"]);
 
-/** Beginnings of messages that stand for a machine code that the protocol does not have. */
-const TELLING_MESSAGES = [[/^(the|request) input token count/i, "context_length_exceeded"]] as const;
-
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The provider's text is not kept. */
 export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
   const error = errorOf(parseAnswerBytes(bytes));
   const details = error === null ? [] : detailsOf(error);
   const isAboutKey =
     status === 400 && details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.has(reason));
-  return {
-    kind: isAboutKey ? "auth" : kindOfStatus(status),
-    status,
-    retryAfter: retryDelay(details),
-    code: isAboutKey ? "api_key_invalid" : safeCode(error),
-    ...violated(details),
-  };
+  const refused = refusedAnswer(status, error ?? undefined, safeCode(error));
+  const retryAfter = retryDelay(details);
+  if (isAboutKey) return { ...refused, retryAfter, kind: "auth", code: "api_key_invalid" };
+  return { ...refused, retryAfter, ...violated(details) };
 }
 
 /** An error that arrived inside a stream, or in an answer that said 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
-  return answerFailure("error_frame", safeCode(isJsonObject(error) ? error : null));
+  return refusedFrame(error, safeCode(isJsonObject(error) ? error : null));
 }
 
 /** The error object of a body; streams that are requested as one JSON array have their error in one as well. */
@@ -58,9 +53,8 @@ export function errorOf(body: JsonValue | undefined): JsonObject | null {
 
 function safeCode(error: JsonObject | null): string | null {
   if (error === null) return null;
-  const { status, message } = error;
-  const known = typeof status === "string" && Object.hasOwn(CODES, status) ? CODES[status] : null;
-  return codeByBeginning(message, TELLING_MESSAGES) ?? known ?? null;
+  const { status } = error;
+  return typeof status === "string" && Object.hasOwn(CODES, status) ? (CODES[status] ?? null) : null;
 }
 
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */

@@ -6,6 +6,7 @@ import { type DialectFacts, EFFORTS, type FlagFacts, SAMPLING, TOOL_CHOICES } fr
  */
 export const NO_STREAM_OPTIONS = {
   meaning: "Leaves `stream_options` out, for providers that refuse the member.",
+  omits: ["stream_options"],
   withdraws: [],
 } as const;
 
@@ -16,10 +17,11 @@ export const DEPLOYMENT_PATHS = {
   demandsApiVersion: true,
 } as const;
 
-export const NO_SEED = { meaning: "Has no `seed`: one is left out.", withdraws: ["seed"] } as const;
+export const NO_SEED = { meaning: "Has no `seed`: one is left out.", omits: ["seed"], withdraws: ["seed"] } as const;
 
 export const NO_LOGIT_BIAS = {
   meaning: "Has no `logit_bias`: requests that set one are refused.",
+  omits: ["logit_bias"],
   withdraws: ["logit_bias"],
 } as const;
 
@@ -27,11 +29,13 @@ export const NO_LOGIT_BIAS = {
 export const EMBEDDINGS_FLAGS = {
   output_dimension_field: {
     meaning: "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
+    omits: ["dimensions"],
     withdraws: [],
   },
   no_encoding_format: {
     meaning:
       "Leaves `encoding_format` out of requests that embed, for providers that refuse it; the router writes vectors in the requested encoding.",
+    omits: ["encoding_format"],
     withdraws: [],
     excludes: ["float_vectors"],
   },
@@ -58,6 +62,7 @@ export const EMBEDDINGS_FLAGS = {
   },
   no_return_documents: {
     meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
+    omits: ["return_documents"],
     withdraws: [],
   },
   no_token_inputs: {
@@ -69,22 +74,31 @@ export const EMBEDDINGS_FLAGS = {
 const CHAT_FLAGS = {
   no_store_field: {
     meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
+    omits: ["store"],
     withdraws: [],
   },
   no_stream_options: NO_STREAM_OPTIONS,
   max_tokens_field: {
     meaning: "Sends the output limit as `max_tokens`, for providers that do not support `max_completion_tokens`.",
+    omits: ["max_completion_tokens"],
     withdraws: [],
     excludes: ["max_completion_tokens_field"],
   },
   max_completion_tokens_field: {
     meaning: "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
+    omits: ["max_tokens"],
     withdraws: [],
   },
-  random_seed_field: { meaning: "Sends a seed as `random_seed`.", withdraws: [], excludes: ["no_seed"] },
+  random_seed_field: {
+    meaning: "Sends a seed as `random_seed`.",
+    omits: ["seed"],
+    withdraws: [],
+    excludes: ["no_seed"],
+  },
   reasoning_object: {
     meaning:
       "Sends the reasoning effort as `reasoning: {effort: …}`. The member also accepts budgets, so translated requests may set one.",
+    omits: ["reasoning_effort"],
     withdraws: [],
     grants: ["reasoning_budget"],
   },
@@ -116,6 +130,7 @@ const CHAT_FLAGS = {
   no_tool_choice: {
     meaning:
       "Has no `tool_choice`: forced choices are refused, `none` is kept by sending no tools, and `auto` is left out.",
+    omits: ["tool_choice"],
     withdraws: ["tool_choice_required", "tool_choice_named", "tool_choice_allowed"],
   },
   no_allowed_tools: {
@@ -129,21 +144,32 @@ const CHAT_FLAGS = {
   },
   no_parallel_tool_calls_field: {
     meaning: "Leaves `parallel_tool_calls: true` out; requests that switch them off are refused.",
+    omits: ["parallel_tool_calls"],
     withdraws: ["parallel_tool_calls_off", "one_tool_called_once"],
   },
   no_seed: NO_SEED,
   no_logit_bias: NO_LOGIT_BIAS,
   no_logprobs: {
     meaning: "Has no log probabilities: requests that ask for them are refused.",
+    omits: ["logprobs", "top_logprobs"],
     withdraws: ["token_logprobs"],
   },
   no_penalties: {
     meaning: "Has no frequency or presence penalty: requests with one other than 0 are refused.",
+    omits: ["frequency_penalty", "presence_penalty"],
     withdraws: ["penalties", "penalties_outside_0_1"],
   },
-  no_verbosity: { meaning: "Has no `verbosity`: requests that set it are refused.", withdraws: ["verbosity"] },
-  no_service_tier: { meaning: "Leaves `service_tier` out.", withdraws: [] },
-  no_prompt_cache_fields: { meaning: "Leaves the members `prompt_cache_…` out.", withdraws: [] },
+  no_verbosity: {
+    meaning: "Has no `verbosity`: requests that set it are refused.",
+    omits: ["verbosity"],
+    withdraws: ["verbosity"],
+  },
+  no_service_tier: { meaning: "Leaves `service_tier` out.", omits: ["service_tier"], withdraws: [] },
+  no_prompt_cache_fields: {
+    meaning: "Leaves the members `prompt_cache_…` out.",
+    omits: ["prompt_cache_key", "prompt_cache_retention"],
+    withdraws: [],
+  },
   ...EMBEDDINGS_FLAGS,
   deployment_paths: DEPLOYMENT_PATHS,
 } as const satisfies Record<string, FlagFacts>;

@@ -48,6 +48,7 @@ export const OPENAI_RESPONSES = {
   flags: {
     no_include: {
       meaning: "Does not ask for encrypted reasoning, for providers that refuse it in `include`.",
+      omits: ["include"],
       withdraws: [],
     },
   },

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { requestedFormat } from "./response-format.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import type { ServiceError } from "../../canon/error.ts";
+import { RESPONSE_FAILURES } from "../refusals.ts";
 import { formatSseEvent } from "../sse.ts";
 
 /** Every member that Open Responses requires of a response resource (docs/protocols.md#responses); providers leave some of them out. */
@@ -137,15 +138,9 @@ function incomplete(reason: string): Conclusion {
   return { status: "incomplete", incomplete_details: { reason } };
 }
 
-/** Codes of the protocol for an answer that failed, and three more that its agents act on; every other failure is a `server_error`. */
+/** Codes of the protocol for an answer that failed, and three more that its agents act on. */
 const CODES: ReadonlySet<string> = new Set([
-  "server_error",
-  "rate_limit_exceeded",
-  "invalid_prompt",
-  "data_residency_mismatch",
-  "invalid_image",
-  "invalid_image_format",
-  "image_too_large",
+  ...RESPONSE_FAILURES,
   "context_length_exceeded",
   "insufficient_quota",
   "key_revoked",

@@ -83,6 +83,10 @@ const ATTEMPT = whole({
   simulated: { type: "boolean" },
   translated: { type: ["boolean", "null"] },
   plaintext: { type: "boolean", description: "The call was http without TLS in a network of the operator's." },
+  flag: {
+    ...NULLABLE_TEXT,
+    description: "The flag to set in the provider's row, because it refuses a member of requests.",
+  },
   calls: { ...COUNT, description: "Calls of a batch that ended like this." },
 });
 

@@ -216,12 +216,13 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
   };
 }
 
-function attemptAnswer({ model, translated, plaintext, calls = 1, duration, ...attempt }: AttemptRecord) {
+function attemptAnswer({ model, translated, plaintext, flag, calls = 1, duration, ...attempt }: AttemptRecord) {
   return {
     ...attempt,
     model: model ?? null,
     translated: translated ?? null,
     plaintext: plaintext === true,
+    flag: flag ?? null,
     calls,
     duration_ms: duration,
   };

@@ -150,6 +150,7 @@ export const DECISION: Decision = {
       simulated: false,
       translated: false,
       plaintext: false,
+      flag: null,
       calls: 1,
     },
     {
@@ -163,6 +164,7 @@ export const DECISION: Decision = {
       simulated: false,
       translated: false,
       plaintext: false,
+      flag: null,
       calls: 1,
     },
   ],

@@ -207,7 +207,7 @@ describe("a stream", () => {
       const events = stream([piece([{ text: "a" }]), item]);
       expect(events.at(-1)).toEqual({
         type: "failure",
-        failure: { kind: "error_frame", status: null, retryAfter: null, code: "unavailable" },
+        failure: { kind: "error_frame", status: 503, retryAfter: null, code: "unavailable" },
       });
       expect(JSON.stringify(events)).not.toContain("canary");
     }

@@ -78,7 +78,13 @@ describe("errors as vendors answer them", () => {
       null,
     ],
     ["Ollama", 404, { error: "model not found" }, "not_found", null],
-    ["Perplexity", 400, { error: { message: "m", type: "too_many_prompt_tokens", code: 400 } }, "rejected", null],
+    [
+      "Perplexity",
+      400,
+      { error: { message: "m", type: "too_many_prompt_tokens", code: 400 } },
+      "rejected",
+      "context_length_exceeded",
+    ],
   ])("%s", (_name, status, body, kind, code) => {
     const failure = chatUpstream.readError(status, encoder.encode(JSON.stringify(body)));
     // The member is judged where the request is known (test/http/callers-mistakes.test.ts).

@@ -259,7 +259,7 @@ describe("a relayed stream", () => {
       "a failed answer",
       wire(created, delta("x"), terminal("failed", { error: { code: "server_error", message: secret } })),
       "error_frame",
-      null,
+      "server_error",
     ],
     [
       "an answer that was called off",

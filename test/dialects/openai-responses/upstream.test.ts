@@ -419,7 +419,7 @@ describe("a provider's whole answer", () => {
       "malformed",
       "unknown_finish_reason",
     ],
-    [{ status: "failed", output: [], error: { code: "server_error" } }, "error_frame", null],
+    [{ status: "failed", output: [], error: { code: "server_error" } }, "error_frame", "server_error"],
     [{ error: { code: "insufficient_quota" } }, "error_frame", "insufficient_quota"],
   ])("fails: %j", (body, kind, code) => {
     const events = read(body);

@@ -72,7 +72,7 @@ describe("errors", () => {
     ["bedrock", { message: secret, __type: "ThrottlingException" }, "rate_limited"],
   ] as const)("%s: an error that said 200 is one: %j", (name, answer, code) => {
     const result = parsed(name, answer, canon());
-    expect(result).toMatchObject({ kind: "error_frame", status: null, code });
+    expect(result).toMatchObject({ kind: "error_frame", code });
     expect(JSON.stringify(result)).not.toContain(secret);
   });
 
