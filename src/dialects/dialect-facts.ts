@@ -35,7 +35,7 @@ export interface DialectFacts {
 export interface FlagFacts {
   /** One line for docs/configuration.md. */
   readonly meaning: string;
-  /** Members that requests to such a provider never have: it mends a refusal that names one. */
+  /** Members that requests to such a provider never have: the fix for a refusal that names one. */
   readonly omits?: readonly string[];
   /** What requests to such a provider cannot say. */
   readonly withdraws: readonly Feature[];

@@ -139,7 +139,7 @@ const BEGINNINGS: readonly Row[] = [
   ["insufficient_quota", /^This request requires more credits/],
   ["insufficient_quota", /^(?:Exceeded)?Budget has been exceeded/i],
   ["insufficient_quota", /^Your (?:newly created )?teams? .{0,80}credits/],
-  ["insufficient_quota", /^Access denied, please make sure your account is in good standing/],
+  ["insufficient_quota", /^Access denied, please make sure your account is in good/],
   ["insufficient_quota", /^Your account .{0,80}is suspended/],
   ["insufficient_quota", /^Account \S{1,80} is suspended/],
   ["insufficient_quota", /^Credit limit exceeded/],
@@ -328,7 +328,7 @@ function ofValidator(detail: readonly JsonValue[]): Partial<Refusal> | null {
  * list, or another server's error inside (`error`, `detail`, OpenRouter's `metadata.raw`). Codes are of
  * closed lists; `param` is untrusted (`UpstreamFailure.param`). Nothing else of it is kept.
  */
-export function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> | null {
+function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> | null {
   if (typeof error === "string") return ofMessage(error);
   if (Array.isArray(error)) return ofValidator(error) ?? (depth > 3 ? null : readRefusal(error[0], depth + 1));
   if (!isJsonObject(error) || depth > 3) return null;
@@ -365,3 +365,25 @@ export function refusedFrame(error: JsonValue | undefined, code: string | null):
   const status = isJsonObject(error) ? reportedStatus(error) : null;
   return { kind: "error_frame", status, retryAfter: null, code: readRefusal(error)?.code ?? code };
 }
+
+/** Settings that protocols name differently: a refusal names the provider's, the caller knows its own. */
+const SYNONYMS: readonly (readonly string[])[] = [
+  ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens"],
+  ["stop", "stop_sequences", "stopSequences"],
+  ["top_p", "topP", "p"],
+  ["top_k", "topK", "k"],
+  ["seed", "random_seed"],
+  ["frequency_penalty", "frequencyPenalty"],
+  ["presence_penalty", "presencePenalty"],
+  ["tool_choice", "toolChoice", "toolConfig"],
+  ["reasoning_effort", "reasoningEffort", "reasoning", "thinking", "thinkingConfig", "output_config"],
+  ["response_format", "text", "output_format", "output_config"],
+];
+
+/** Names of a setting in all protocols, `name` among them; empty for other members. */
+export function synonymsOf(name: string): readonly string[] {
+  return SYNONYMS.find((group) => group.includes(name)) ?? [];
+}
+
+/** Members that the router adds where no flag leaves them out. */
+export const ADDED_MEMBERS: ReadonlySet<string> = new Set(["store", "include", "stream_options"]);

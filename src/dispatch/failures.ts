@@ -12,7 +12,7 @@ import type { StopReason } from "./stop-order.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { kindOfStatus } from "../dialects/answer-failure.ts";
 import type { FlagFacts } from "../dialects/dialect-facts.ts";
-import { RESPONSE_FAILURES } from "../dialects/refusals.ts";
+import { ADDED_MEMBERS, RESPONSE_FAILURES, synonymsOf } from "../dialects/refusals.ts";
 import { DIALECTS, isDialectName } from "../dialects/table.ts";
 import { errors } from "undici";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
@@ -173,20 +173,6 @@ interface SentRequest {
   readonly dialect: string;
 }
 
-/** Settings that protocols name differently: a refusal names the provider's, the caller knows its own. */
-const SYNONYMS: readonly (readonly string[])[] = [
-  ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens"],
-  ["stop", "stop_sequences", "stopSequences"],
-  ["top_p", "topP", "p"],
-  ["top_k", "topK", "k"],
-  ["seed", "random_seed"],
-  ["frequency_penalty", "frequencyPenalty"],
-  ["presence_penalty", "presencePenalty"],
-  ["tool_choice", "toolChoice", "toolConfig"],
-  ["reasoning_effort", "reasoningEffort", "reasoning", "thinking", "thinkingConfig", "output_config"],
-  ["response_format", "text", "output_format", "output_config"],
-];
-
 /**
  * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake would be sent to every endpoint, and eject them all for
  * all callers. A code for a faulty request shows it, or a member of the request that is named; `model` is the operator's. The member's name is kept where the
@@ -198,10 +184,10 @@ export function refusedRequest(failure: UpstreamFailure, { body, callers, dialec
   // Some providers report an empty account as the caller's mistake.
   if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code)) return { ...bare, kind: "auth" };
   const name = param?.replace(/\[\d+\]$/, "") ?? "model";
-  const known = Object.hasOwn(callers, name) ? param : synonymOf(name).find((other) => Object.hasOwn(callers, other));
+  const known = Object.hasOwn(callers, name) ? param : synonymsOf(name).find((other) => Object.hasOwn(callers, other));
   const isSent = name !== "model" && (known !== undefined || isMemberOf(body, name));
   const flag = isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
-  const isAdded = isSent && known === undefined && (flag !== undefined || ADDED.has(name));
+  const isAdded = isSent && known === undefined && (flag !== undefined || ADDED_MEMBERS.has(name));
   const reported = known ?? (isAdded ? name : undefined);
   const named = {
     ...(isSent && reported !== undefined && { param: reported }),
@@ -215,15 +201,8 @@ export function refusedRequest(failure: UpstreamFailure, { body, callers, dialec
   return isFault ? { ...bare, ...named, kind: "rejected" } : bare;
 }
 
-function synonymOf(name: string): readonly string[] {
-  return SYNONYMS.find((group) => group.includes(name)) ?? [];
-}
-
 /** Codes that mean that a provider lacks a member. */
 const MEMBER_CODES: ReadonlySet<string> = new Set(["unsupported_parameter", "unknown_parameter"]);
-
-/** Members that the router adds where no flag leaves them out. */
-const ADDED: ReadonlySet<string> = new Set(["store", "include", "stream_options"]);
 
 function flagThatOmits(member: string, dialect: string): string | undefined {
   const flags: Readonly<Record<string, FlagFacts>> = isDialectName(dialect) ? DIALECTS[dialect].flags : {};

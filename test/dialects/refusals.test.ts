@@ -245,7 +245,7 @@ describe("a conversation that is too long", () => {
   });
 
   it.each<Case>([
-    ["a prompt that is quoted behind our own words", "openai-chat", 400, chat("Bad prompt: prompt is too long")],
+    ["a prompt that is quoted behind another text", "openai-chat", 400, chat("Bad prompt: prompt is too long")],
     ["throttling", "bedrock-converse", 400, { message: "Too many tokens, please wait before trying again." }],
     [
       "an output limit",
