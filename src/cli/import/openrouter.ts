@@ -1,4 +1,5 @@
 import type { Capability } from "../../canon/capability.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import { quote } from "../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { asName } from "./configuration/names.ts";
@@ -6,6 +7,7 @@ import { providerLocation } from "./configuration/provider-location.ts";
 import { perMillion } from "./configuration/rows.ts";
 import { presetOf } from "../../compile/presets.ts";
 import { Fields, type Item, type Spot } from "./fields.ts";
+import type { ImportReport } from "./import-report.ts";
 import { modelLines, type ImportedText, parseImported } from "./read-source.ts";
 
 const PRESET = "openrouter";
@@ -25,19 +27,6 @@ const MODALITIES: Readonly<Record<string, Capability>> = {
   audio: "audio_input",
   video: "video_input",
 };
-/** Members of a row of their list of models that say nothing about routing. */
-const DESCRIPTIONS: ReadonlySet<string> = new Set([
-  "canonical_slug",
-  "hugging_face_id",
-  "name",
-  "created",
-  "description",
-  "links",
-  "default_parameters",
-  "knowledge_cutoff",
-  "expiration_date",
-]);
-
 /** A list of ids, one a line; or a list in YAML or JSON; or the answer of OpenRouter's list of models. */
 export function importOpenRouter(source: ImportedText, imported: ImportedConfiguration): void {
   const lines = modelLines(source);
@@ -48,6 +37,7 @@ export function importOpenRouter(source: ImportedText, imported: ImportedConfigu
     imported.findings.add("MISSING_KEY", at, "there is no model id in the file", hint);
   }
   for (const item of items) addModel(item, imported);
+  for (const { node, path } of items) imported.report.addRest(node, path);
   imported.addOnlyWorkspace(imported.routes.map(({ id }) => id));
 }
 
@@ -88,7 +78,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   const endpoint = imported.endpoint(provider, {
     upstream: id,
     operation: "generate",
-    stated: capabilitiesOf(fields, architecture),
+    stated: capabilitiesOf(fields, architecture, imported.report),
     contextWindow: fields?.number("context_length") ?? null,
     maxOutput: top?.number("max_completion_tokens") ?? null,
     spot,
@@ -98,9 +88,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     return;
   }
   const pricing = fields?.fields("pricing") ?? null;
-  const input = pricing?.number("prompt") ?? -1;
-  const output = pricing?.number("completion") ?? -1;
-  if (input >= 0 && output >= 0) endpoint.price = { input: perMillion(input), output: perMillion(output) };
+  endpoint.price = priceOf(pricing, imported);
   const route = imported.routeNames.take(asName(id, "model"));
   imported.routes.push({
     id: route,
@@ -114,15 +102,59 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     spot,
   });
   imported.report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
-  for (const [name, rest] of [fields, architecture, top, pricing].flatMap((part) => part?.unread() ?? [])) {
-    if (!DESCRIPTIONS.has(name)) imported.report.add("left_out", rest, "has no counterpart in routes.yaml");
-  }
+  imported.report.addMembers("carried", fields, ["id"], "`upstream_model` of the endpoint");
+  imported.report.addMembers("carried", fields, ["context_length"], "`context_window` of the model");
+  imported.report.addMembers("carried", top, ["max_completion_tokens"], "`max_output_tokens` of the model");
+  for (const part of [fields, architecture, top, pricing])
+    for (const [, rest] of part?.unread() ?? [])
+      imported.report.add("left_out", rest, "has no counterpart in routes.yaml");
 }
 
-function capabilitiesOf(fields: Fields | null, architecture: Fields | null): ReadonlyMap<Capability, boolean> {
+/** Rates of a token, by their names there; a rate of 0 means that there is no price of its own. */
+const RATES = {
+  input_cache_read: "cached_input",
+  input_cache_write: "cache_write",
+  internal_reasoning: "reasoning",
+} as const;
+
+/** `price` of an endpoint; `null` where the list has none, or a negative one, which stands for a price that varies. */
+function priceOf(pricing: Fields | null, { report }: ImportedConfiguration): JsonObject | null {
+  if (pricing === null) return null;
+  const read = (name: string): number => pricing.number(name) ?? -1;
+  const input = read("prompt");
+  const output = read("completion");
+  const names = ["prompt", "completion"];
+  if (input < 0 || output < 0) {
+    report.addMembers("decide", pricing, names, "no fixed price: write `price` of the endpoint, or no cost is counted");
+    return null;
+  }
+  const rates = Object.entries(RATES).flatMap(([name, rate]) => {
+    const value = read(name);
+    if (value > 0) names.push(name);
+    return value > 0 ? [[rate, perMillion(value)] as const] : [];
+  });
+  const request = read("request");
+  if (request > 0) names.push("request");
+  report.addMembers("carried", pricing, names, "`price` of the endpoint, a million tokens");
+  const others = ["request", ...Object.keys(RATES)].filter((name) => !names.includes(name));
+  report.addMembers("left_out", pricing, others, "no price of its own");
+  return {
+    input: perMillion(input),
+    output: perMillion(output),
+    ...Object.fromEntries(rates),
+    ...(request > 0 && { request: Math.min(1_000_000, request) }),
+  };
+}
+
+function capabilitiesOf(
+  fields: Fields | null,
+  architecture: Fields | null,
+  report: ImportReport,
+): ReadonlyMap<Capability, boolean> {
   const stated = new Map<Capability, boolean>();
   const read = (from: Fields | null, name: string, capabilities: Readonly<Record<string, Capability>>): void => {
     if (from?.has(name) !== true) return;
+    report.addMembers("carried", from, [name], "`capabilities` of the model, as far as there are such");
     const listed = new Set(from.texts(name).map(({ text }) => text));
     for (const [value, capability] of Object.entries(capabilities)) stated.set(capability, listed.has(value));
   };

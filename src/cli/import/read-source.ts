@@ -42,7 +42,7 @@ export function parseImported({ shown, text }: ImportedText, findings: Findings)
     findings.add("WRONG_TYPE", { line: 1, column: 1, file: shown }, "the file is empty", "name the right file");
     return null;
   }
-  const tree = readDocument(lines, findings, shown, "read");
+  const tree = readDocument(lines, findings, shown, "1.1");
   return findings.failed ? null : tree;
 }
 

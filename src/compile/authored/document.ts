@@ -26,13 +26,14 @@ const DEEPEST = 32;
  * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
  *
  * @param file what positions name, where the findings are those of several files.
- * @param mergeKeys `read`: `<<` puts the members of other mappings behind a mapping's own, for files of other programs that have such keys.
+ * @param version `1.1`: for files of programs that read them so, as PyYAML does: numbers have its forms, and `<<` puts the members of other
+ * mappings behind a mapping's own.
  */
 export function readDocument(
   text: string,
   findings: TextFindings,
   file?: string,
-  mergeKeys: "refuse" | "read" = "refuse",
+  version: "1.1" | "1.2" = "1.2",
 ): ConfigNode | null {
   const of = file === undefined ? {} : { file };
   const start: Position = { line: 1, column: 1, ...of };
@@ -45,14 +46,14 @@ export function readDocument(
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col), ...of };
   };
-  if (!reportParserErrors(document, position, findings)) return null;
+  if (!reportParserErrors(document, position, findings, version)) return null;
   if (document.contents === null) {
     const message = "the file is empty";
     const hint = "start with `version: 1`; the file of the same name in the repository is an example";
     findings.add("WRONG_TYPE", start, message, hint);
     return null;
   }
-  const reader = new Reader(document, position, findings, mergeKeys === "read");
+  const reader = new Reader(document, position, findings, version === "1.1");
   const tree = reader.read(document.contents);
   return reader.exhausted ? null : tree;
 }
@@ -121,6 +122,7 @@ function reportParserErrors(
   document: Document,
   position: (offset: number) => Position,
   findings: TextFindings,
+  version: "1.1" | "1.2",
 ): boolean {
   let readable = true;
   for (const problem of [...document.errors, ...document.warnings]) {
@@ -132,7 +134,7 @@ function reportParserErrors(
     findings.add(code, position(problem.pos[0]), message, hint);
     if (!HARMLESS.has(problem.code)) readable = false;
   }
-  if (document.directives?.yaml.version === "1.1") {
+  if (version === "1.2" && document.directives?.yaml.version === "1.1") {
     const message = "the file declares YAML 1.1";
     findings.add("YAML_SYNTAX", position(0), message, "remove the %YAML line: `yes` is text in 1.2");
     readable = false;
@@ -161,18 +163,18 @@ class Reader {
   readonly #targets: ReadonlyMap<Alias, unknown>;
   readonly #position: (offset: number) => Position;
   readonly #findings: TextFindings;
-  readonly #merges: boolean;
+  readonly #isOld: boolean;
   readonly #open = new Set<unknown>();
   readonly #duplicates = new Set<unknown>();
   #nodes = 0;
   /** The text is larger than any real configuration; what has been read of it is not checked. */
   exhausted = false;
 
-  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings, merges: boolean) {
+  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings, isOld: boolean) {
     this.#targets = aliasTargets(document);
     this.#position = position;
     this.#findings = findings;
-    this.#merges = merges;
+    this.#isOld = isOld;
   }
 
   /** `null` stands for what has been reported and must not be looked at again. */
@@ -192,7 +194,10 @@ class Reader {
     }
     if (this.exhausted) return null;
     if (isAlias(node)) return this.#readAlias(node, at);
-    if (isScalar(node)) return { kind: "scalar", at, value: scalarValue(node.value) };
+    if (isScalar(node)) {
+      const old = this.#isOld && node.type === "PLAIN" ? oldScalar(node.source ?? "") : null;
+      return { kind: "scalar", at, value: old ?? scalarValue(node.value) };
+    }
     if (!isMap(node) && !isSeq(node)) return { kind: "scalar", at, value: null };
     this.#open.add(node);
     const read: ConfigNode = isMap(node)
@@ -232,7 +237,7 @@ class Reader {
         continue;
       }
       seen.add(name);
-      if (name === "<<" && this.#merges) {
+      if (name === "<<" && this.#isOld) {
         const node = this.read(pair.value);
         if (node !== null) merged.push(...(node.kind === "list" ? node.items : [node]));
       } else if (name === "<<") {
@@ -264,6 +269,29 @@ class Reader {
 function rangeOf(node: unknown): Range | null {
   if (!isScalar(node) && !isAlias(node) && !isMap(node) && !isSeq(node)) return null;
   return node.range ?? null;
+}
+
+/** Forms of numbers in YAML 1.1 (yaml.org/type/int.html and float.html) that are text or another number in 1.2. */
+const OLD_NUMBER =
+  /^([-+]?)(?:0b([01_]+)|0([0-7_]+)|0x([\da-f_]+)|([1-9]\d*(?::[0-5]?\d)+(?:\.\d*)?)|(\d[\d_]*(?:\.[\d_]*)?(?:e[-+]?\d+)?))$/i;
+
+/** `null` where a plain scalar means the same in YAML 1.1 and 1.2. A date stays text. */
+function oldScalar(source: string): number | string | null {
+  if (/^\d{4}-\d{1,2}-\d{1,2}/.test(source)) return source;
+  const [, sign, binary, octal, hexadecimal, sexagesimal, decimal] = OLD_NUMBER.exec(source) ?? [];
+  if (sign === undefined) return null;
+  const digits = (text: string): string => text.replaceAll("_", "");
+  const value =
+    binary !== undefined
+      ? Number.parseInt(digits(binary), 2)
+      : octal !== undefined
+        ? Number.parseInt(digits(octal), 8)
+        : hexadecimal !== undefined
+          ? Number.parseInt(digits(hexadecimal), 16)
+          : sexagesimal === undefined
+            ? Number(digits(decimal ?? ""))
+            : sexagesimal.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+  return sign === "-" ? -value : value;
 }
 
 /** Without tags the core schema makes nothing else; a number that JSON cannot say becomes text, and fails as such. */

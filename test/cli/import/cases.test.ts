@@ -48,6 +48,8 @@ describe.each(Object.entries(SOURCES))("import %s", (source, file) => {
       secrets: secrets.map(({ variable, literals }) => `${variable}${literals.map(({ line }) => ` ${line}`).join("")}`),
       keys,
     };
+    // The law: a value without a line of its own gets this one.
+    expect(report.entries.filter((entry) => entry.includes("makes nothing of this value"))).toEqual([]);
     const written = new Map([...result.files, ["report.json", `${JSON.stringify(report, null, 2)}\n`]]);
     const expected = join(folder, "expected");
     if (WRITES) {

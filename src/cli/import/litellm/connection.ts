@@ -50,6 +50,7 @@ export function connectionOf(
   const written = plainText(params, "model", imported, "the model");
   if (written === null) return "`litellm_params.model` does not name the model that is called";
   const { provider: prefix, name } = splitModel(written, params.text("custom_llm_provider"));
+  imported.report.addMembers("carried", params, ["custom_llm_provider"], "provider of the endpoint");
   const row = prefix !== null && Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
   if (row === undefined || prefix === null)
     return "this provider of LiteLLM has no preset here; if it speaks OpenAI's protocol, write `openai/` before the model and set `api_base`";
@@ -112,12 +113,12 @@ function addressOf(
   imported: ImportedConfiguration,
 ): Address | null {
   const usual = [`${prefix.toUpperCase()}_API_BASE`, `${prefix.toUpperCase()}_BASE_URL`];
-  const given = [
-    ...ADDRESSES.map((name) => params.item(name)),
-    settings?.item("api_base"),
-    ...usual.map((name) => environment?.item(name)),
-  ].find((one) => one !== null && one !== undefined);
-  if (given === undefined) {
+  const first = (fields: Fields | null, names: readonly string[]): Item | null => {
+    const name = names.find((one) => fields?.has(one) === true);
+    return name === undefined ? null : (fields?.item(name) ?? null);
+  };
+  const given = first(params, ADDRESSES) ?? first(settings, ["api_base"]) ?? first(environment, usual);
+  if (given === null) {
     if (row.base !== undefined) return { base: row.base, missing: null };
     if (row.preset !== null && row.hasNoDefault !== true) return null;
     const why = `LiteLLM reads the address from \`${usual[0]}\``;

@@ -88,9 +88,10 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
   const isWild = name.includes("*") || (own.text("model") ?? "").includes("*");
   const finish = (): void => {
     if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
-      reportUnserved([params, info, row], imported);
+      imported.report.add("left_out", row, "no route has this row: the line of its `model` has the reason");
       return;
     }
+    imported.report.addMembers("carried", row, ["model_name"], "name of the route");
     imported.report.addUnread(params, knownKeys("litellm_params"));
     imported.report.addUnread(info, knownKeys("model_info"));
     imported.report.addUnread(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] });
@@ -98,12 +99,6 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
   return isWild
     ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, surroundings, imported) }
     : { name, finish, deployment: deploymentOf(name, params, info, surroundings, imported), wildcard: null };
-}
-
-/** What stands in a row of which nothing was written. */
-function reportUnserved(parts: readonly (Fields | null)[], { report }: ImportedConfiguration): void {
-  for (const [, item] of parts.flatMap((part) => part?.unread() ?? []))
-    report.add("left_out", item, "belongs to a row that is not carried over");
 }
 
 const RATE =
@@ -192,6 +187,7 @@ function deploymentOf(
     tpm: params.number("tpm"),
     tags,
     guardrails,
+    // Names of teams and keys stand for the routes of a group.
     groups: info?.texts("access_groups").map(({ text }) => text) ?? [],
     spot: params,
   };
@@ -249,6 +245,7 @@ const INFO_KEYS = [
   ["max_output_tokens", "`max_output_tokens` of the model"],
   ["max_tokens", "`max_output_tokens` of the model, or `context_window` of one that embeds"],
   ["output_vector_size", "`dimensions` of the model"],
+  ["access_groups", "`approve.routes` of teams and keys that name the group"],
 ] as const;
 
 function readTimes(params: Fields, { provider }: Connection, { report }: ImportedConfiguration): void {

@@ -2,6 +2,7 @@ import { isAbsolute, join, dirname, posix } from "node:path";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { Fields } from "../fields.ts";
+import type { ImportReport } from "../import-report.ts";
 import { type ImportedFile, parseMapping, readImportedText } from "../read-source.ts";
 import { type Deployment, readRow, type Wildcard } from "./deployments.ts";
 import { addGuardrails, addTags } from "./guardrails.ts";
@@ -40,7 +41,7 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
     general: root.fields("general_settings"),
   };
   const surroundings = {
-    credentials: credentialsOf(root),
+    credentials: credentialsOf(root, imported.report),
     environment: root.fields("environment_variables"),
     settings: settings.litellm,
   };
@@ -80,6 +81,7 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
     );
   root.item("include");
   imported.report.addUnread(root, knownKeys("file"));
+  imported.report.addRest(whole);
 }
 
 /** Most files that one file may include; they include none themselves. */
@@ -116,12 +118,14 @@ async function withIncludes(
   return imported.findings.failed ? null : { ...tree, members };
 }
 
-function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
+function credentialsOf(root: Fields, report: ImportReport): ReadonlyMap<string, Fields> {
   const found = new Map<string, Fields>();
   for (const row of root.rows("credential_list")) {
     const name = row.text("credential_name");
     const values = row.fields("credential_values");
     if (name !== null && values !== null) found.set(name, values);
+    report.addMembers("carried", row, ["credential_name"], "provider rows with these values");
+    report.addUnread(row, { credential_info: ["left_out", "describes the credential"] });
   }
   return found;
 }

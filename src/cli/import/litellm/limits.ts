@@ -46,6 +46,7 @@ export function limitsOf(fields: Fields, isPriced: boolean, imported: ImportedCo
     return limits;
   }
   const spot = fields.spot("max_budget");
+  report.addMembers("changed", fields, ["budget_duration"], "`limits.budget.per`, or the line of `max_budget`");
   if (usd < 0.000_001) report.add("decide", spot, "a budget of 0: leave the workspace out, or approve no route");
   else if (period === undefined) {
     const why = text === null ? "this one is never renewed" : "this one has another period";

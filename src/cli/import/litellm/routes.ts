@@ -44,16 +44,20 @@ export function addRoutes(
     for (const { spot } of listed)
       imported.report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
   }
+  const { fallbacks, defaultFallbacks } = settings;
+  if ([...groups.keys()].every((name) => fallbacks.has(name) || fallbacks.has("*")))
+    for (const { spot } of defaultFallbacks)
+      imported.report.add("left_out", spot, "every route has fallbacks of its own");
   for (const { alias, name, spot } of settings.aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      imported.report.add("decide", spot, `the alias stands for ${quote(name)}, which is not a route`);
+      imported.report.add("decide", spot, `the alias stands for ${quote(name)}, which is not a route`, "whole");
       continue;
     }
     const id = imported.routeNames.take(asName(alias, "alias"));
     addRoute(group, id, groups, settings, imported);
     ids.set(alias, id);
-    imported.report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`);
+    imported.report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`, "whole");
   }
   return ids;
 }
@@ -163,7 +167,10 @@ function fallbacksOf(
   const routes = new Set<string>();
   for (const { text, spot } of listedAfter(name, settings)) {
     const group = groups.get(text);
-    if (text === name) continue;
+    if (text === name) {
+      imported.report.add("changed", spot, `route ${quote(name)} does not fall back to itself`);
+      continue;
+    }
     if (group === undefined) {
       imported.report.add("decide", spot, `names ${quote(text)}, which is not a route`);
       continue;

@@ -84,7 +84,7 @@ function readFallbacks(
     for (const [name, item] of row.entries()) {
       const listed = section.itemsOf(item).flatMap((one) => {
         if (one.node.kind === "scalar") return [{ text: String(one.node.value), spot: one }];
-        report.add("decide", one, "a fallback with parameters of its own: write a route for it");
+        report.add("decide", one, "a fallback with parameters of its own: write a route for it", "whole");
         return [];
       });
       into.set(name, listed);
@@ -99,7 +99,14 @@ function aliasesOf(router: Fields | null, { report }: ImportedConfiguration): Ro
     const name = inner === null ? (item.node.kind === "scalar" ? String(item.node.value) : null) : inner.text("model");
     if (inner?.flag("hidden") === true)
       report.add("left_out", inner.spot("hidden"), "every route that a key may use is in its list of models");
-    return name === null ? [] : [{ alias, name, spot: item }];
+    if (name !== null) return [{ alias, name, spot: item }];
+    report.add(
+      "decide",
+      item,
+      "an alias stands for one name, as text or as `model` of a mapping: write a route for it",
+      "whole",
+    );
+    return [];
   });
 }
 

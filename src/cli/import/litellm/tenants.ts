@@ -47,6 +47,7 @@ function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, impo
   const labels = regionLabels(team, imported);
   imported.workspaces.push({ id: workspace, routes, labels, limits, spot: team });
   imported.report.add("carried", team, `workspace \`${workspace}\``);
+  imported.report.addMembers("carried", team, ["team_id", "team_alias", "blocked"], `workspace \`${workspace}\``);
   imported.report.addUnread(team, knownKeys("teams_and_keys"));
 }
 
@@ -89,6 +90,7 @@ function addKey(
     `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${flags}`,
   );
   report.add("decide", key, `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``);
+  report.addMembers("carried", key, ["key_alias", "team_id", "blocked"], "owner and workspace of the key");
   imported.report.addUnread(key, knownKeys("teams_and_keys"));
 }
 
@@ -99,10 +101,16 @@ function listedRoutes(
   { report }: ImportedConfiguration,
 ): readonly string[] | null {
   const listed = fields.texts("models");
-  if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) return null;
+  if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) {
+    report.addMembers("carried", fields, ["models"], "`approve.routes`: all");
+    return null;
+  }
   const found = new Set<string>();
   for (const { text, spot } of listed) {
-    if (text === "no-default-models") continue;
+    if (text === "no-default-models") {
+      report.add("carried", spot, "`approve.routes`: none besides those that are listed");
+      continue;
+    }
     const names = [...routes.keys()].filter(
       (name) => name === text || groups.get(text)?.includes(name) === true || fits(text, name),
     );

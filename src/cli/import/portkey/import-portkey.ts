@@ -31,11 +31,13 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
       const name = row.text("name") ?? row.text("slug") ?? `config-${index + 1}`;
       if (config === null) row.missing("config", "write the config below it");
       else addConfig(config, name, gathered, imported);
+      imported.report.addMembers("carried", row, ["name", "slug"], "name of the route");
       imported.report.addUnread(row, {});
     }
     imported.report.addUnread(root, {});
   } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), gathered, imported);
   addPolicies(root, gathered, imported);
+  imported.report.addRest(tree);
   imported.addOnlyWorkspace(imported.routes.filter(({ internal }) => !internal).map(({ id }) => id));
 }
 
@@ -59,6 +61,7 @@ function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report
       "changed",
       spot,
       `Signalbox does not check content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
+      "whole",
     );
   }
 }
@@ -82,7 +85,15 @@ function addConditional(
     const query = row.fields("query");
     const plan = plans.get(then ?? "");
     if (plan === null || query === null) {
-      report.add("decide", row, "its target is not among the targets");
+      report.add("decide", row, "its target is not among the targets", "whole");
+      continue;
+    }
+    if (plan.tiers.length === 0) {
+      report.add(
+        "left_out",
+        row,
+        `its target ${quote(then ?? "")} is not carried over; the other conditions and the default apply`,
+      );
       continue;
     }
     const models = modelCondition(query);
@@ -101,6 +112,7 @@ function addConditional(
         "decide",
         row,
         `labels of keys cannot express this condition: write a policy (docs/writing-a-policy.md)${isWritten ? `, or let callers name the route ${quote(route)}, which has its targets` : ""}`,
+        "whole",
       );
     } else {
       for (const { label } of when.flat()) labels.add(label);
@@ -109,13 +121,17 @@ function addConditional(
         "changed",
         row,
         `policy \`conditional-routing\`: labels of the key or its workspace choose (${[...new Set(when.flat().map(({ label }) => `\`${label}\``))].join(", ")}), not metadata of the request`,
+        "whole",
       );
     }
   }
   const usual = strategy.text("default");
   const plan = plans.get(usual ?? "");
-  if (plan !== null) parts.push({ plan, when: null });
-  else report.add("decide", strategy, "there is no default target: callers without the labels are denied");
+  if (plan !== null && plan.tiers.length > 0) parts.push({ plan, when: null });
+  else {
+    const lacks = plan === null ? "there is no default target" : "the default target is not carried over";
+    report.add("decide", strategy.spot("default"), `${lacks}: callers without the labels are denied`);
+  }
   const [last] = parts.toReversed();
   const others = parts.filter((part) => part !== last);
   const further = others.flatMap(({ plan: one, when }, index) => {
@@ -131,6 +147,8 @@ function addConditional(
   for (const one of parts) guard(one.plan, id, gathered, imported);
   plans.reportOthers();
   imported.report.addUnread(config, TARGET_KEYS);
+  const carried = plan === null || plan.tiers.length === 0 ? ["mode"] : ["mode", "default"];
+  report.addMembers("carried", strategy, carried, `route ${quote(id)} and its policy`);
   imported.report.addUnread(strategy, {});
 }
 
@@ -169,7 +187,7 @@ function targetsOf(config: Fields, imported: ImportedConfiguration) {
 function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, imported: ImportedConfiguration): void {
   const id = imported.routeNames.take(asName(model, "model"));
   if (addPlan(plan, id, false, row, imported).length === 0) return;
-  imported.report.add("carried", row, `route ${quote(id)}, which callers name as \`model\``);
+  imported.report.add("carried", row, `route ${quote(id)}, which callers name as \`model\``, "whole");
   guard(plan, id, gathered, imported);
 }
 

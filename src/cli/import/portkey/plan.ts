@@ -26,6 +26,7 @@ export function settingsOf(fields: Fields, { report }: ImportedConfiguration): P
   for (const [, item] of retry?.unread() ?? []) report.add("left_out", item, FIXED_BY_KIND);
   const what = "`max_attempts` of the route: the first call, retries and fallbacks together";
   report.addMembers("changed", fields, ["retry"], what);
+  report.addMembers("left_out", fields, ["name"], "names a target for conditions; routes have names of their own");
   return { attempts, guardrails };
 }
 
@@ -52,6 +53,7 @@ export function planOf(fields: Fields, inherited: Inherited, imported: ImportedC
     else report.addMembers("left_out", row, ["weight"], "only load-balanced targets have shares");
   }
   report.addUnread(fields, TARGET_KEYS);
+  report.addMembers("carried", strategy, ["mode"], "order and shares of the route's endpoints");
   report.addUnread(strategy, { on_status_codes: ["left_out", FIXED_BY_KIND] });
   const all = {
     attempts: Math.max(attempts, ...plans.map((plan) => plan.attempts)),
@@ -93,8 +95,12 @@ function chooseTargets(
       "decide",
       fields.spot("strategy"),
       "a condition inside another strategy: only its default target is written; write routes for the others",
+      "whole",
     );
-    return found.length > 0 ? found : rows.slice(0, 1);
+    const chosen = found.length > 0 ? found : rows.slice(0, 1);
+    for (const row of rows)
+      if (!chosen.includes(row)) report.add("left_out", row, "only the default target is written");
+    return chosen;
   }
   if (mode !== "single")
     findings.add(

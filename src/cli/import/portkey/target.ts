@@ -1,6 +1,6 @@
 import { presetOf } from "../../../compile/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { quote } from "../../../compile/authored/literal-secrets.ts";
+import { looksLikeSecret, quote } from "../../../compile/authored/literal-secrets.ts";
 import { baseUrlOf, missingAddress, transportOf, providerLocation } from "../configuration/provider-location.ts";
 import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
@@ -31,7 +31,6 @@ export const TARGET_KEYS: KnownKeys = {
   passthrough: ["left_out", "only the endpoints of docs/api.md are served"],
   openai_organization: ["left_out", "the key determines the organisation"],
   openai_project: ["left_out", "the key determines the project"],
-  name: ["left_out", "names a target for conditions; routes have names of their own"],
   id: ["left_out", "names a target for conditions; routes have names of their own"],
 };
 
@@ -56,8 +55,13 @@ export function endpointOf(
     known !== null && version !== null && Object.hasOwn(VERSIONED, known) ? VERSIONED[known] : undefined;
   const preset = versioned?.preset ?? known;
   if (preset === null) {
-    const hint = "name it on the command line, such as --provider SLUG=openai";
-    findings.add("MISSING_KEY", fields.at, "the target does not name its provider", hint);
+    const named = slug === null || looksLikeSecret(slug) ? null : slug;
+    const message = named === null ? "the target does not name its provider" : `${quote(named)} has no preset here`;
+    const hint =
+      slug === null
+        ? "add `provider`, `virtual_key` or a model such as `@openai/gpt-5` to it"
+        : `give the preset that it is on the command line: --provider ${named ?? "SLUG"}=PRESET; docs/presets.md lists them`;
+    findings.add("MISSING_KEY", fields.at, message, hint);
     return null;
   }
   if (
@@ -104,6 +108,8 @@ export function endpointOf(
     return null;
   }
   report.add("carried", fields, `endpoint ${quote(made.id)}`);
+  report.addMembers("carried", fields, ["provider", "virtual_key"], `provider \`${row.id}\``);
+  report.addMembers("carried", override, ["model"], `endpoint ${quote(made.id)}`);
   return made;
 }
 
@@ -156,6 +162,8 @@ function providerOf(
       : isOwn || isSecretly(fields, "custom_host")
         ? missingAddress(slug, fields, "the address is not in the source: `custom_host` would have it", report)
         : null;
+  const vault = "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml";
+  report.addMembers("decide", fields, ["secret_mappings"], vault);
   const missing = address?.missing ?? null;
   // The preset has a placeholder of its own, in the form of the provider's hosts.
   const base = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
