@@ -49,6 +49,7 @@ const long = [
   "test/leaks/*.test.ts",
   "test/limits/crash.test.ts",
   "test/package/package.test.ts",
+  "test/dialects/approvals/reviewed.test.ts",
   "test/dialects/bedrock-converse/round-trip.test.ts",
   "test/dialects/laws/features.test.ts",
   "test/dialects/laws/requests.test.ts",

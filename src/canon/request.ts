@@ -95,6 +95,8 @@ export interface InferenceRequest {
   readonly reader: BodyReader;
   /** Whether the caller requested the stream to end with its usage (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
+  /** The 400 for an object whose `type` its protocol does not have; a route with `unknown_fields: forward` takes it. */
+  readonly unknownKind?: { readonly code: string; readonly message: string; readonly param: string | null } | null;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Feature } from "../canon/generate/feature.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { RequestReader } from "./dialect.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { RouteRow } from "../canon/table.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import { parsePreferences } from "./body-reader.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText, textOf } from "./json.ts";
@@ -171,6 +172,8 @@ export class RequestReading {
   readonly dropped = new Set<DroppedField>();
   /** The first refusal; `null` where there is none. */
   refusal: ServiceError | null = null;
+  /** The 400 for the first item, block or part of a type that the protocol's table does not have; a route that forwards unknown fields takes it. */
+  unknownKind: ServiceError | null = null;
   /** The body is going to an endpoint of another protocol. */
   readonly forTranslation: boolean;
 
@@ -340,5 +343,13 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
     body,
     reader,
     includeUsage,
+    unknownKind: reading.unknownKind,
   });
+}
+
+/** The 400 for an object of an unknown type, on a route that does not forward what is unknown. @param route `undefined` where the caller sees none. */
+export function refusedKind({ unknownKind }: InferenceRequest, route: RouteRow | undefined): ServiceError | null {
+  if (unknownKind === null || unknownKind === undefined) return null;
+  if (route === undefined || route.unknownFields === "forward") return null;
+  return invalidRequest(unknownKind.code, unknownKind.message, unknownKind.param ?? undefined);
 }

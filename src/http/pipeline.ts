@@ -8,6 +8,7 @@ import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
+import { refusedKind } from "../dialects/fields.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
@@ -111,11 +112,13 @@ async function decideAndAnswer(
   // Where no policy reads the budget, the request stays as it is.
   const request = budget === undefined ? parsed : { ...parsed, budget };
   const decision = snapshot.decider.decide(identity, request);
+  const route = snapshot.decider.table.routes[decision.route];
+  const strange = refusedKind(request, route);
+  if (strange !== null) return recorder.refuse(snapshot, identity, strange);
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);
     return (await recorder.decided(snapshot, identity, request, decision, bounds.deadline)) ?? error;
   }
-  const route = snapshot.decider.table.routes[decision.route];
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);

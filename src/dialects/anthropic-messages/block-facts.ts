@@ -1,6 +1,7 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { type Kinds, otherModel, storedState, type TypeNeeds } from "../kinds.ts";
 
 /** Where a block stands. */
 export type BlockContext = "user" | "assistant" | "system" | "tool_result";
@@ -102,13 +103,42 @@ const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
   ["mcp_toolset", "mcp"],
 ];
 
-/** What a tool of the protocol's own lets the model do; `null` for an unknown type. */
-export function toolTypeNeeds(type: string): Capability | null {
-  return TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null;
+function toolNeeds(type: string): Capability | null {
+  return type === "custom" ? "tools" : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
 }
 
 /** The known types as an error names them. */
-export const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
+const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
+
+/** Types that carry content and settings only: of sources, citations, results, edits and choices (Anthropic's SDK, `messages.d.ts`). */
+const PLAIN = (
+  "base64 url content file approximate ephemeral custom direct adaptive enabled disabled between_tools " +
+  "any auto tool none all only except tokens input_tokens thinking_turns tool_uses summarize create continue " +
+  "clear_thinking_20251015 clear_tool_uses_20250919 compact_20260112 container_upload tool_definition anthropic " +
+  "advisor_result advisor_redacted_result advisor_tool_result_error tool_search_tool_result_error " +
+  "tool_search_tool_search_result tab_opened download_started download_completed download_failed"
+).split(" ");
+
+const TYPES: TypeNeeds = {
+  ...Object.fromEntries(PLAIN.map((type) => [type, null])),
+  ...Object.fromEntries(Object.entries(BLOCKS).map(([type, { needs }]) => [type, needs])),
+  json_schema: "json_schema",
+  encrypted_code_execution_result: "code_execution",
+  mcp_tool_reference: "mcp",
+  mcp_toolset_reference: "mcp",
+};
+
+export const MESSAGES_KINDS: Kinds = {
+  native: "native_messages",
+  toolNeeds,
+  types: TYPES,
+  unknownTool: (type, path) =>
+    type.startsWith("advisor_")
+      ? otherModel(path)
+      : invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path),
+  unknownType: (path) =>
+    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
+};
 
 /** Blocks that an error names for a position. */
 export function blocksOf(context: BlockContext): string {
@@ -125,10 +155,10 @@ export function refusedMember(body: JsonObject): ServiceError | null {
   return (
     refusedBlock(body) ??
     (holdsSomething(body["container"])
-      ? stateful("container", "names or makes a container kept at the provider; leave it out")
+      ? storedState("container", "names or makes a container kept at the provider; leave it out")
       : null) ??
     (holdsSomething(body["thread"])
-      ? stateful("thread", "would make the provider keep the conversation; send the messages themselves")
+      ? storedState("thread", "would make the provider keep the conversation; send the messages themselves")
       : null) ??
     previousMessage(body["diagnostics"])
   );
@@ -154,7 +184,7 @@ function refusedBlock(body: JsonObject): ServiceError | null {
 
 function previousMessage(diagnostics: JsonValue | undefined): ServiceError | null {
   if (!isJsonObject(diagnostics) || !isGiven(diagnostics["previous_message_id"])) return null;
-  return stateful(
+  return storedState(
     "diagnostics.previous_message_id",
     "names an answer that the provider has kept something of; leave it out",
   );
@@ -162,11 +192,7 @@ function previousMessage(diagnostics: JsonValue | undefined): ServiceError | nul
 
 /** The 400 for content that names a file kept at the provider instead of holding it. */
 export function storedFile(path: string): ServiceError {
-  return stateful(path, "names a file kept at the provider; send the file itself");
-}
-
-function stateful(param: string, sentence: string): ServiceError {
-  return invalidRequest("unsupported_stateful_feature", `${param} ${sentence}`, param);
+  return storedState(path, "names a file kept at the provider; send the file itself");
 }
 
 /** An object whose every member is null or an empty list requests nothing. */

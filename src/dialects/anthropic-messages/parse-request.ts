@@ -3,12 +3,13 @@ import type { GenerateRequest, OutputFormat } from "../../canon/generate/generat
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders, ReasoningEffort, BodyReader } from "../../canon/request.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
+import { readKinds } from "../kinds.ts";
 import { fieldsOf, readVersion, removedMember, type Version, VERSIONS } from "./fields.ts";
 import { isPlainMark } from "./read-blocks.ts";
 import { readConversation } from "./read-messages.ts";
 import { readReasoning, budgetUnder } from "./reasoning.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
-import { refusedMember } from "./block-facts.ts";
+import { MESSAGES_KINDS, refusedMember } from "./block-facts.ts";
 import type { Translation } from "../dialect.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
@@ -33,6 +34,7 @@ export function parseMessagesRequest(
   const refused = refusedMember(body) ?? removedMember(body, version);
   if (refused !== null) return refused;
   const { read, effort } = readMessagesBody(operation, body, reading, version);
+  readKinds(body, MESSAGES_KINDS, reading);
   const { stream } = read;
   const limit = body["max_tokens"];
   return inferenceRequest(reading, {

@@ -81,9 +81,6 @@ function readBlock(
     if (type === "document" && context === "assistant" && version !== "2023-06-01") {
       reading.refuse(goneUnder(version, path, "must not be a document in an assistant message"));
     }
-    const { source } = block;
-    if (isJsonObject(source) && isFile(source)) reading.refuse(storedFile(`${path}.source.file_id`));
-    noteNested(block["content"], `${path}.content`, reading);
     return null;
   }
   reading.useUnknown(block, facts.members, path, "native_messages", context);
@@ -91,11 +88,11 @@ function readBlock(
   return readKind(type, block, context, path, reading, version);
 }
 
-/** An unknown block of the caller's cannot be approved; one that an approved model once said may go back to its own protocol. */
+/** It cannot be approved: only a route that forwards what is unknown takes it. */
 function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
-  if (context === "assistant") return reading.use("native_messages", path);
+  reading.use("native_messages", path);
   const sentence = `${path}.type must be one of ${blocksOf(context)}`;
-  reading.refuse(invalidRequest("unknown_content_part", sentence, `${path}.type`));
+  reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
 }
 
 function readKind(
@@ -220,7 +217,6 @@ function readSource(
   const { type, url, media_type: mediaType, data } = source;
   if (type === "url") reading.use(URL_FEATURES[kind], path);
   if (!isPlainSource(source, kind)) reading.use("native_messages", path);
-  noteNested(source["content"], `${path}.content`, reading);
   return {
     type,
     url: textOrNull(url),
@@ -243,17 +239,6 @@ function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean 
 
 const URL_MEMBERS: ReadonlySet<string> = new Set(["type", "url"]);
 const VALUE_MEMBERS: ReadonlySet<string> = new Set(["type", "media_type", "data"]);
-
-/** Blocks within a block that only the protocol itself has: they may hold images and name files like any others. */
-function noteNested(content: JsonValue | undefined, path: string, reading: RequestReading): void {
-  if (!Array.isArray(content)) return;
-  for (const [index, block] of content.entries()) {
-    if (!isJsonObject(block)) continue;
-    if (block["type"] === "image") reading.need("image_input", `${path}[${index}]`);
-    const { source } = block;
-    if (isJsonObject(source) && isFile(source)) reading.refuse(storedFile(`${path}[${index}].source.file_id`));
-  }
-}
 
 function isFile(source: JsonObject): boolean {
   return source["type"] === "file" || (source["file_id"] !== undefined && source["file_id"] !== null);

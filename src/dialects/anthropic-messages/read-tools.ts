@@ -1,9 +1,7 @@
-import { invalidRequest } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { type RequestReading, saysNothing, shownName } from "../fields.ts";
-import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 import { textOf, flagOrNull, textOrNull } from "../json.ts";
@@ -22,7 +20,7 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
 /** Members that only the protocol itself has; canon needs none of them where they say no more than their absence. */
 const NATIVE_MEMBERS: ReadonlySet<string> = new Set(["defer_loading", "allowed_callers", "input_examples"]);
 
-/** The tools that the caller runs. An unknown kind cannot be approved, so it is refused. */
+/** The tools that the caller runs. */
 export function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
   const read: Tool[] = [];
   if (!Array.isArray(tools)) return read;
@@ -37,7 +35,8 @@ export function readTools(tools: JsonValue | undefined, reading: RequestReading)
 function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool | null {
   const type = textOf(tool["type"]) || "custom";
   if (type !== "custom") {
-    noteServerTool(type, `${path}.type`, reading);
+    // Which capability it needs is read by kind (`block-facts.ts`).
+    reading.use("native_messages", `${path}.type`);
     return null;
   }
   reading.need("tools", path);
@@ -60,19 +59,6 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
     strict: flagOrNull(strict),
     cache: cacheMark(tool),
   };
-}
-
-function noteServerTool(type: string, path: string, reading: RequestReading): void {
-  if (type.startsWith("advisor_")) {
-    const sentence = `${path} lets the provider call another model: routes.yaml defines which models may get a request`;
-    return reading.refuse(invalidRequest("unsupported_routing_field", sentence, path));
-  }
-  const needs = toolTypeNeeds(type);
-  if (needs === null) {
-    return reading.refuse(invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path));
-  }
-  reading.need(needs, path);
-  reading.use("native_messages", path);
 }
 
 /** Whether a member that only the protocol itself has says no more than its absence would. */

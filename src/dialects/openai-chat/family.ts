@@ -6,6 +6,7 @@ import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import type { RequestReading } from "../fields.ts";
+import { storedState } from "../kinds.ts";
 import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
 import { numberOrNull, textOrNull } from "../json.ts";
 
@@ -163,7 +164,7 @@ export function readIncludeUsage(body: JsonObject, stream: boolean): boolean | S
   return invalidRequest("invalid_stream_options", sentence, "stream_options");
 }
 
-/** The type of a content part that the router knows. An unknown part cannot be approved, so it is refused, and the type is `null`. */
+/** The type of a content part that the router knows. `null` for an unknown one, which cannot be approved: only a route that forwards takes it. */
 export function partType<Known extends object>(
   part: JsonValue | undefined,
   known: Known,
@@ -173,7 +174,7 @@ export function partType<Known extends object>(
   const type = isJsonObject(part) ? part["type"] : undefined;
   if (typeof type === "string" && isKeyOf(known, type)) return type;
   const sentence = `${path}.type must be one of ${Object.keys(known).join(", ")}`;
-  reading.refuse(invalidRequest("unknown_content_part", sentence, `${path}.type`));
+  reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
   return null;
 }
 
@@ -193,27 +194,23 @@ export function statefulMember(body: JsonObject, sentences: Readonly<Record<stri
     const value = body[name];
     if (value === undefined || value === null || value === false) continue;
     if (Array.isArray(value) && value.length === 0) continue;
-    return stateful(name, sentences[name] ?? "");
+    return storedState(name, sentences[name] ?? "");
   }
   const cache = body["prompt_cache_options"];
   return isJsonObject(cache) && isNamed(cache, "comparison_response_id")
-    ? stateful("prompt_cache_options.comparison_response_id", "names an answer kept at a provider; leave it out")
+    ? storedState("prompt_cache_options.comparison_response_id", "names an answer kept at a provider; leave it out")
     : null;
 }
 
 /** The 400 for a part, or a member of one, that names a file kept at a provider. */
 export function storedFile(part: JsonObject, path: string): ServiceError | null {
   if (!isNamed(part, "file_id")) return null;
-  return stateful(`${path}.file_id`, "names a file kept at a provider; send the file itself");
+  return storedState(`${path}.file_id`, "names a file kept at a provider; send the file itself");
 }
 
 export function isNamed(object: JsonObject, name: string): boolean {
   const value = object[name];
   return value !== undefined && value !== null;
-}
-
-export function stateful(param: string, sentence: string): ServiceError {
-  return invalidRequest("unsupported_stateful_feature", `${param} ${sentence}`, param);
 }
 
 /** Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same values. */

@@ -1,4 +1,5 @@
 import type { FieldRegistry } from "../fields.ts";
+import type { TypeNeeds } from "../kinds.ts";
 
 /** Every known top-level member of a chat completions request (docs/protocols.md#classes-of-request-members). */
 export const CHAT_FIELDS: FieldRegistry = {
@@ -78,6 +79,18 @@ export const PART_MEMBERS: Readonly<Partial<Record<string, ReadonlySet<string>>>
   image_url: new Set(["type", "image_url"]),
   input_audio: new Set(["type", "input_audio"]),
   file: new Set(["type", "file"]),
+};
+
+/** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
+export const PART_NEEDS: TypeNeeds = {
+  text: null,
+  refusal: null,
+  image_url: "image_input",
+  input_audio: "audio_input",
+  file: "file_input",
+  document_url: "file_input",
+  video_url: "video_input",
+  thinking: "reasoning",
 };
 
 export const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "detail"]);

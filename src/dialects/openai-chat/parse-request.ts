@@ -3,12 +3,13 @@ import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../
 import type { RequestReader, Translation } from "../dialect.ts";
 import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "./family.ts";
 import { hasUnknownMember, inferenceRequest, RequestReading } from "../fields.ts";
+import { readKinds } from "../kinds.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { readMessages } from "./read-messages.ts";
-import { forcesTool, readTools } from "./read-tools.ts";
+import { CHAT_KINDS, forcesTool, readTools } from "./read-tools.ts";
 import { flagOrNull, numberOrNull, textOrNull } from "../json.ts";
 
 /** What limits and balancing read of a request. */
@@ -35,6 +36,7 @@ export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) =
   const reading = new RequestReading();
   reading.noteFields(body, ALL_FIELDS);
   const { stream, maxOutputTokens } = readChatBody(body, reading);
+  readKinds(body, CHAT_KINDS, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
   return inferenceRequest(reading, {

@@ -10,10 +10,9 @@ import type {
   InputPart,
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS } from "./fields.ts";
+import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS, PART_NEEDS } from "./fields.ts";
 import type { RequestReading } from "../fields.ts";
 import { isPieceName, noteSignatures, noteReasoningHistory, readReasoningHistory } from "./reasoning.ts";
-import type { Capability } from "../../canon/capability.ts";
 import { partType, storedFile } from "./family.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
 import { readCalls } from "./read-tools.ts";
@@ -167,18 +166,6 @@ function isNamed(detail: JsonValue): boolean {
 
 /** A content part that canon can hold, in whatever turn. */
 type ContentPart = InputPart | RefusalPart;
-
-/** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
-const PART_NEEDS: Readonly<Record<string, Capability | null>> = {
-  text: null,
-  refusal: null,
-  image_url: "image_input",
-  input_audio: "audio_input",
-  file: "file_input",
-  document_url: "file_input",
-  video_url: "video_input",
-  thinking: "reasoning",
-};
 
 /** Media types of files that every protocol with files takes. */
 const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);

@@ -1,10 +1,11 @@
 import type { Capability } from "../../canon/capability.ts";
-import { invalidRequest } from "../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice, ToolCallPart } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { FUNCTION_MEMBERS, TOOL_MEMBERS, CALLED_FUNCTION_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
+import { FUNCTION_MEMBERS, PART_NEEDS, TOOL_MEMBERS, CALLED_FUNCTION_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
+import type { Kinds } from "../kinds.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, flagOrNull, textOf, textOrNull } from "../json.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
@@ -19,6 +20,32 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   code_interpreter: "code_execution",
   mcp: "mcp",
   image_generation: "image_output",
+};
+
+function toolNeeds(type: string): Capability | null {
+  return (Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined) ?? null;
+}
+
+function unknownTool(_type: string, path: string): ServiceError {
+  return invalidRequest("unknown_tool_type", `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`, path);
+}
+
+export const CHAT_KINDS: Kinds = {
+  native: "native_chat",
+  toolNeeds,
+  types: {
+    ...PART_NEEDS,
+    json_object: "json_object",
+    json_schema: "json_schema",
+    allowed_tools: null,
+    approximate: null,
+    content: null,
+    ephemeral: null,
+    grammar: null,
+  },
+  unknownTool,
+  unknownType: (path) =>
+    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
 };
 
 /** Tools and the choice among them. */
@@ -47,10 +74,9 @@ export function readTools(
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = isJsonObject(tool) ? tool["function"] : undefined;
   const type = isJsonObject(tool) ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined)) : undefined;
-  const capability = typeof type === "string" && Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined;
-  if (capability === undefined) {
-    const known = Object.keys(TOOL_NEEDS).join(", ");
-    reading.refuse(invalidRequest("unknown_tool_type", `${path}.type must be one of ${known}`, `${path}.type`));
+  const capability = typeof type === "string" ? toolNeeds(type) : null;
+  if (capability === null) {
+    reading.refuse(unknownTool(textOf(type), `${path}.type`));
     return null;
   }
   reading.need(capability, path);

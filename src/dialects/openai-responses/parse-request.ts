@@ -4,6 +4,8 @@ import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../
 import type { RequestReader, Translation } from "../dialect.ts";
 import { readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
+import { readKinds } from "../kinds.ts";
+import { RESPONSES_KINDS } from "./kinds.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
 import {
   ENCRYPTED_REASONING,
@@ -43,6 +45,7 @@ export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, heade
   if (refused !== null) return refused;
   const reading = new RequestReading();
   const { read, effort } = readResponsesBody(body, reading);
+  readKinds(body, RESPONSES_KINDS, reading);
   const { stream, maxOutputTokens } = read;
   return inferenceRequest(reading, {
     operation: "responses",
@@ -164,7 +167,10 @@ function readReasoning(
     reading.use("native_responses", "reasoning.generate_summary");
   }
   if (isSet(context) && context !== "auto") reading.use("native_responses", "reasoning.context");
-  if (isSet(mode) && mode !== "standard") reading.use("native_responses", "reasoning.mode");
+  if (isSet(mode) && mode !== "standard") {
+    reading.need("reasoning", "reasoning.mode");
+    reading.use("native_responses", "reasoning.mode");
+  }
   reading.useUnknown(reasoning, REASONING_MEMBERS, "reasoning", "native_responses");
   const isPlain = effort === "unspecified" && display === null;
   return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display } };

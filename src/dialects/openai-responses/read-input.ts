@@ -1,10 +1,10 @@
-import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../canon/generate/message.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJsonText, textOf } from "../json.ts";
-import { isNamed, stateful } from "../openai-chat/family.ts";
+import { isNamed } from "../openai-chat/family.ts";
+import { storedState } from "../kinds.ts";
 import type { RequestReading } from "../fields.ts";
 import { NATIVE_FAMILY } from "./fields.ts";
 import { readSealedReasoning } from "./sealed-reasoning.ts";
@@ -18,7 +18,7 @@ import {
   textPart,
   TurnBuilder,
 } from "./read-parts.ts";
-import { readToolList } from "./read-tools.ts";
+import { RESPONSES_TYPES } from "./kinds.ts";
 
 /** Members of the items that canon can say. */
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "role", "phase", "content"]);
@@ -35,36 +35,6 @@ const OUTPUT_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "ca
 /** `caller: {"type": "direct"}` is what a call without one is. */
 const DIRECT_CALL_MEMBERS: ReadonlySet<string> = new Set([...CALL_MEMBERS, "caller"]);
 const DIRECT_OUTPUT_MEMBERS: ReadonlySet<string> = new Set([...OUTPUT_MEMBERS, "caller"]);
-
-/** Items of tools that only this protocol has, and what made them. */
-const NATIVE_ITEMS: Readonly<Record<string, Capability | null>> = {
-  web_search_call: "web_search",
-  x_search_call: "web_search",
-  file_search_call: "file_search",
-  code_interpreter_call: "code_execution",
-  local_shell_call: "code_execution",
-  local_shell_call_output: "code_execution",
-  shell_call: "code_execution",
-  shell_call_output: "code_execution",
-  apply_patch_call: "code_execution",
-  apply_patch_call_output: "code_execution",
-  program: "code_execution",
-  program_output: "code_execution",
-  computer_call: "computer_use",
-  computer_call_output: "computer_use",
-  mcp_list_tools: "mcp",
-  mcp_call: "mcp",
-  mcp_approval_request: "mcp",
-  mcp_approval_response: "mcp",
-  image_generation_call: "image_output",
-  custom_tool_call: "custom_tools",
-  custom_tool_call_output: "custom_tools",
-  tool_search_call: "tools",
-  tool_search_output: "tools",
-  additional_tools: "tools",
-  compaction: null,
-  compaction_trigger: null,
-};
 
 const ROLES = ["user", "assistant", "system", "developer"];
 
@@ -117,7 +87,7 @@ function storedItem(item: JsonObject, path: string): ServiceError | null {
   const type = item["type"] ?? null;
   const isBareId = type === null && isNamed(item, "id") && !isNamed(item, "role");
   if (type !== "item_reference" && !isBareId) return null;
-  return stateful(
+  return storedState(
     path,
     "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)",
   );
@@ -243,19 +213,17 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   };
 }
 
+/** What the item holds is read by kind (`kinds.ts`). */
 function noteNativeItem(item: JsonObject, type: string, path: string, reading: RequestReading): void {
-  if (!Object.hasOwn(NATIVE_ITEMS, type)) {
+  if (!Object.hasOwn(RESPONSES_TYPES, type)) {
     const sentence = `${path}.type is not an item type that this router supports`;
-    return reading.refuse(invalidRequest("unknown_item_type", sentence, `${path}.type`));
+    reading.unknownKind ??= invalidRequest("unknown_item_type", sentence, `${path}.type`);
   }
-  const capability = NATIVE_ITEMS[type];
-  if (capability !== null && capability !== undefined) reading.need(capability, `${path}.type`);
   reading.use("native_responses", `${path}.type`);
-  const { encrypted_content: sealed, tools } = item;
+  const { encrypted_content: sealed } = item;
   if (typeof sealed === "string" && sealed !== "") {
     reading.signed(readSignature(sealed, NATIVE_FAMILY).family, `${path}.encrypted_content`);
   }
-  if (type === "additional_tools") readToolList(tools, `${path}.tools`, reading);
 }
 
 function isDirect({ caller }: JsonObject): boolean {

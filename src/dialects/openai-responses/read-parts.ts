@@ -84,7 +84,10 @@ function readPart(
   reading: RequestReading,
 ): ContentPart | null {
   const type = partType(part, PARTS, path, reading);
-  if (type === null || !isJsonObject(part)) return null;
+  if (type === null || !isJsonObject(part)) {
+    reading.use("native_responses", path);
+    return null;
+  }
   const stored = storedFile(part, path);
   if (stored !== null) reading.refuse(stored);
   reading.useUnknown(part, PARTS[type], path, "native_responses", context);

@@ -1,33 +1,9 @@
-import type { Capability } from "../../canon/capability.ts";
-import { invalidRequest } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 import { flagOrNull, textOf, textOrNull } from "../json.ts";
-
-/** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
-const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
-  function: "tools",
-  namespace: "tools",
-  tool_search: "tools",
-  custom: "custom_tools",
-  web_search: "web_search",
-  x_search: "web_search",
-  file_search: "file_search",
-  code_interpreter: "code_execution",
-  shell: "code_execution",
-  local_shell: "code_execution",
-  apply_patch: "code_execution",
-  programmatic_tool_calling: "code_execution",
-  computer: "computer_use",
-  mcp: "mcp",
-  image_generation: "image_output",
-};
-
-/** Kinds whose names get a version or a suffix, such as `web_search_preview_2025_03_11`. */
-const PREFIXES = ["web_search", "computer"] as const;
 
 const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "parameters", "strict"]);
 /** Of a tool that is not deferred, which is what leaving the member out means. */
@@ -40,39 +16,26 @@ export function readTools(
   { tools: all, tool_choice: choice, parallel_tool_calls: parallel }: JsonObject,
   reading: RequestReading,
 ): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
-  const tools = readToolList(all, "tools", reading);
+  const tools: Tool[] = [];
+  for (const [index, value] of (Array.isArray(all) ? all : []).entries()) {
+    const tool = readTool(value, `tools[${index}]`, reading);
+    if (tool !== null) tools.push(tool);
+  }
   if (parallel === false) reading.use(singleCallFeature(all), "parallel_tool_calls");
   const toolChoice = readChoice(choice, all, tools, reading);
   // The protocol's default requests nothing.
   return { tools, toolChoice, parallelToolCalls: parallel === false ? false : null };
 }
 
-/** The functions of one list of tools. An unknown kind cannot be approved, so it is refused. */
-export function readToolList(tools: JsonValue | undefined, path: string, reading: RequestReading): readonly Tool[] {
-  const read: Tool[] = [];
-  if (!Array.isArray(tools)) return read;
-  for (let index = 0; index < tools.length; index += 1) {
-    const tool = readTool(tools[index], `${path}[${index}]`, reading);
-    if (tool !== null) read.push(tool);
-  }
-  return read;
-}
-
-/** `null` for a tool that is no function. */
+/** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
 function readTool(tool: JsonValue | undefined, path: string, reading: RequestReading): Tool | null {
-  const type = isJsonObject(tool) ? tool["type"] : undefined;
-  const capability = typeof type === "string" ? toolNeed(type) : null;
-  if (!isJsonObject(tool) || capability === null) {
-    const known = Object.keys(TOOL_NEEDS).join(", ");
-    reading.refuse(invalidRequest("unknown_tool_type", `${path}.type must be one of ${known}`, `${path}.type`));
-    return null;
-  }
-  reading.need(capability, `${path}.type`);
-  if (type !== "function") {
+  if (!isJsonObject(tool)) return null;
+  if (tool["type"] !== "function") {
+    // Which capability it needs is read by kind (`kinds.ts`).
     reading.use("native_responses", `${path}.type`);
-    if (type === "namespace") readToolList(tool["tools"], `${path}.tools`, reading);
     return null;
   }
+  reading.need("tools", `${path}.type`);
   const { name, description, parameters, strict, defer_loading: isDeferred } = tool;
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
   reading.useUnknown(tool, isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS, path, "native_responses");
@@ -83,12 +46,6 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
     strict: flagOrNull(strict),
     cache: null,
   };
-}
-
-function toolNeed(type: string): Capability | null {
-  if (Object.hasOwn(TOOL_NEEDS, type)) return TOOL_NEEDS[type] ?? null;
-  const prefix = PREFIXES.find((one) => type.startsWith(`${one}_`));
-  return prefix === undefined ? null : (TOOL_NEEDS[prefix] ?? null);
 }
 
 /** @param all the request's list of tools. @param tools its functions: a choice of another tool is the provider's to judge. */

@@ -18,6 +18,7 @@ import type { BodyValidator } from "../validate-body.ts";
 import { prepareTranslations } from "../translation.ts";
 import { openUnary } from "../unary/open-unary.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
+import { refusedKind } from "../../dialects/fields.ts";
 
 /** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
 export interface SimulatedOperation {
@@ -67,6 +68,8 @@ export function simulatedDecision(
   decision: Decision,
 ): Decision | ServiceError {
   const route = table.routes[decision.route];
+  const strange = request === null ? null : nested(refusedKind(request, route));
+  if (strange !== null) return strange;
   if (request === null || decision.outcome === "deny" || route === undefined) return decision;
   const unknown = nested(surface.refuseUnknown(request.body, route.unknownFields));
   if (unknown !== null) return unknown;

@@ -227,7 +227,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   [
     "a call by a program",
     answered({ ...call, caller: { type: "code_execution_20260120", tool_id: "t" } }),
-    ["tools"],
+    ["code_execution", "tools"],
     ["conversation", "native_messages"],
   ],
   ["a direct call", answered({ ...call, caller: { type: "direct" } }), ["tools"], ["conversation"]],
@@ -301,7 +301,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
         { role: "user", content: "a" },
       ],
     }),
-    [],
+    ["reasoning"],
     ["conversation", "native_messages"],
   ],
   [
@@ -521,7 +521,8 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
 describe("what is refused", () => {
   it.each(REFUSED)("%s", (_name, value, headers, code, param) => {
     expect(validate(value)).toBeNull();
-    const error = messagesSurface.parse(value, 100, headers);
+    const parsed = messagesSurface.parse(value, 100, headers);
+    const error = "code" in parsed ? parsed : (parsed.unknownKind ?? parsed);
     expect(error).toMatchObject({ status: 400, code, param });
     // The sentence alone must say what to change: agents show nothing else.
     if ("code" in error) expect(error.message).toContain(param);

@@ -55,6 +55,7 @@ const ROUTE = route("r", "a", []);
 export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">, target: Target): Outcome {
   const request = spoken.read(probe.body, probe.headers ?? undefined);
   if ("code" in request) return refused("surface", request);
+  if (request.unknownKind) return refused("surface", request.unknownKind);
   const missing = lacking(request, target);
   if (missing !== null) {
     const paths: ReadonlyMap<string, string> = request.paths;
@@ -84,7 +85,7 @@ function upstreamOf({ endpoint }: Target) {
   return upstreamFor("generate", name);
 }
 
-function refused(by: "surface" | "translation", { code, param }: ServiceError): Outcome {
+function refused(by: "surface" | "translation", { code, param }: Pick<ServiceError, "code" | "param">): Outcome {
   return { kind: "refused", by, code, param };
 }
 

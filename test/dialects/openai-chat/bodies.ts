@@ -14,10 +14,11 @@ export function parse(more: JsonObject = {}): InferenceRequest {
   return parsed;
 }
 
-export function refusal(more: JsonObject): ServiceError {
+export function refusal(more: JsonObject): Pick<ServiceError, "code" | "param" | "message"> {
   const parsed = chatSurface.parse({ model: "r", messages: [user], ...more }, 400, NO_HEADERS);
-  if (!("code" in parsed)) throw new Error("was not refused");
-  return parsed;
+  const refused = "code" in parsed ? parsed : parsed.unknownKind;
+  if (refused === null || refused === undefined) throw new Error("was not refused");
+  return refused;
 }
 
 /** A body whose one message holds one part. */

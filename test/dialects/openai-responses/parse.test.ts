@@ -163,7 +163,12 @@ describe("what a request needs and uses", () => {
       ["tools"],
       ["conversation", "native_responses"],
     ],
-    ["a choice of a hosted tool", { tool_choice: { type: "web_search_preview" } }, [], ["native_responses"]],
+    [
+      "a choice of a hosted tool",
+      { tool_choice: { type: "web_search_preview" } },
+      ["web_search"],
+      ["native_responses"],
+    ],
     ["calls one at a time", { parallel_tool_calls: false }, [], ["parallel_tool_calls_off"]],
     [
       "forced tool with reasoning",
@@ -326,7 +331,7 @@ describe("what a request needs and uses", () => {
     [{ text: { format: { type: "json_schema", name: "n" } } }, "missing_field", "text.format"],
     [{ reasoning: JSON.rawJSON("1e999") }, "invalid_type", "reasoning"],
   ])("refuses %j", (more, code, param) => {
-    expect(refusal(more)).toMatchObject({ status: 400, code, param });
+    expect(refusal(more)).toMatchObject({ code, param });
   });
 
   it("takes an alias that says the same in another spelling", () => {

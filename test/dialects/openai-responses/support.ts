@@ -22,10 +22,11 @@ export function parse(more: JsonObject = {}): InferenceRequest {
   return parsed;
 }
 
-export function refusal(more: JsonObject): ServiceError {
+export function refusal(more: JsonObject): Pick<ServiceError, "code" | "param" | "message"> {
   const parsed = responsesSurface.parse({ model: "r", input: "hi", ...more }, 400, NO_HEADERS);
-  if (!("code" in parsed)) throw new Error("was not refused");
-  return parsed;
+  const refused = "code" in parsed ? parsed : parsed.unknownKind;
+  if (refused === null || refused === undefined) throw new Error("was not refused");
+  return refused;
 }
 
 export function toCanon(more: JsonObject): CanonicalRequest {
