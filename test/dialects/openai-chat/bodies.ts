@@ -1,4 +1,4 @@
-import type { ServiceError } from "../../../src/canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../src/canon/error.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
@@ -14,11 +14,12 @@ export function parse(more: JsonObject = {}): InferenceRequest {
   return parsed;
 }
 
-export function refusal(more: JsonObject): Pick<ServiceError, "code" | "param" | "message"> {
+export function refusal(more: JsonObject): ServiceError {
   const parsed = chatSurface.parse({ model: "r", messages: [user], ...more }, 400, NO_HEADERS);
-  const refused = "code" in parsed ? parsed : parsed.unknownKind;
-  if (refused === null || refused === undefined) throw new Error("was not refused");
-  return refused;
+  if ("code" in parsed) return parsed;
+  const { unknownKind } = parsed;
+  if (!unknownKind) throw new Error("was not refused");
+  return invalidRequest(unknownKind.code, unknownKind.message, unknownKind.param ?? undefined);
 }
 
 /** A body whose one message holds one part. */

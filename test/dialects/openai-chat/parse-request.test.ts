@@ -61,7 +61,7 @@ describe("what a request needs", () => {
     [{ tools: [{ type: "teleport" }] }, "unknown_tool_type", "tools[0].type"],
     [{ stream_options: { include_usage: true } }, "invalid_stream_options", "stream_options"],
   ])("refuses %j", (more, code, param) => {
-    expect(refusal(more)).toMatchObject({ code, param });
+    expect(refusal(more)).toMatchObject({ status: 400, code, param });
   });
 
   it("lets members pass that request no memory", () => {

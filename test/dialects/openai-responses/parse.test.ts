@@ -331,7 +331,7 @@ describe("what a request needs and uses", () => {
     [{ text: { format: { type: "json_schema", name: "n" } } }, "missing_field", "text.format"],
     [{ reasoning: JSON.rawJSON("1e999") }, "invalid_type", "reasoning"],
   ])("refuses %j", (more, code, param) => {
-    expect(refusal(more)).toMatchObject({ code, param });
+    expect(refusal(more)).toMatchObject({ status: 400, code, param });
   });
 
   it("takes an alias that says the same in another spelling", () => {

@@ -1,4 +1,4 @@
-import type { ServiceError } from "../../../src/canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../src/canon/error.ts";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
@@ -22,11 +22,12 @@ export function parse(more: JsonObject = {}): InferenceRequest {
   return parsed;
 }
 
-export function refusal(more: JsonObject): Pick<ServiceError, "code" | "param" | "message"> {
+export function refusal(more: JsonObject): ServiceError {
   const parsed = responsesSurface.parse({ model: "r", input: "hi", ...more }, 400, NO_HEADERS);
-  const refused = "code" in parsed ? parsed : parsed.unknownKind;
-  if (refused === null || refused === undefined) throw new Error("was not refused");
-  return refused;
+  if ("code" in parsed) return parsed;
+  const { unknownKind } = parsed;
+  if (!unknownKind) throw new Error("was not refused");
+  return invalidRequest(unknownKind.code, unknownKind.message, unknownKind.param ?? undefined);
 }
 
 export function toCanon(more: JsonObject): CanonicalRequest {
