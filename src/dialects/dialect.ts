@@ -140,6 +140,13 @@ export interface AnswerContext {
   readonly now: () => number;
 }
 
+/** Reads the answers of one exchange. */
+export interface AnswerReading {
+  readonly parseStream: () => EventParser;
+  /** As {@link Upstream.parseAnswer}. */
+  readonly parseAnswer: (bytes: Uint8Array) => readonly InferenceEvent[];
+}
+
 /** Surface and endpoint speak the same dialect: the request is edited, the answer is relayed as it is. */
 export interface Relay {
   /** Path after the provider's base URL. */
@@ -154,6 +161,8 @@ export interface Relay {
   readonly observe: (context: AnswerContext) => AnswerStream;
   /** Judges a whole JSON answer; its bytes go on as they came unless the surface promises more than providers keep. */
   readonly readAnswer: (bytes: Uint8Array, context: AnswerContext) => WholeAnswer;
+  /** Reads answers to write them anew, where the provider's flags require it; `null` where they are relayed, as all are where this is absent. */
+  readonly reading?: (context: AnswerContext, target: Target) => AnswerReading | null;
 }
 
 /** A surface's body in canon, and what canon could not take in. */

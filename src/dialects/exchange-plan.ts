@@ -130,16 +130,25 @@ function relayed(
   const { relay, translation } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
   const { body, stripped, edits: made, headers, dropped = NONE } = edited;
+  const reading = relay.reading?.(context, target) ?? null;
   return {
     path: relay.path(target.endpoint),
     headers,
     body,
     translated: false,
     stripped,
-    edits: made,
+    edits: reading === null ? made : made | ANSWER_REWRITTEN,
     dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
-    stream: () => relay.observe(context),
-    answer: (bytes) => relay.readAnswer(bytes, context),
+    stream: () => {
+      if (reading === null) return relay.observe(context);
+      const parser = filtered(reading.parseStream(), [new EndJudge(translation)]);
+      return new TranslatedStream(parser, translation.renderStream(context));
+    },
+    answer: (bytes) => {
+      if (reading === null) return relay.readAnswer(bytes, context);
+      const events = filteredEvents(reading.parseAnswer(bytes), [new EndJudge(translation)]);
+      return wholeAnswer(events, surface, context);
+    },
     streamOfAnswer: (bytes) =>
       streamOf(surface, context, () => {
         const canonical = translation.toCanon(request, route.unknownFields, edits);
@@ -209,6 +218,7 @@ function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, contex
 const EVENT_STREAM = "text/event-stream";
 /** The model is always named anew where the protocol is another. */
 const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
+const ANSWER_REWRITTEN: EditSet = editSet("answer_rewritten");
 /** Not frozen: it stands in records, and the engine serialises an object with a frozen list in twice the time. */
 const NONE: readonly DroppedField[] = [];
 const EMPTY = new Uint8Array(0);

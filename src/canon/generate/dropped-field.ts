@@ -51,6 +51,7 @@ export const DROPPED_FIELDS = {
   not_counted: "Members that the provider's token counter does not take were left out of the count",
   signature_dropped: "A signature of reasoning was left out of the answer",
   single_call_unspoken: "The provider's protocol cannot express that the only tool may be called once at a time",
+  answer_members_dropped: "Members of the answer that only its provider has were left out, because it was written anew",
   further_calls_dropped: "Tool calls beyond the first, which the request had switched off, were left out of the answer",
   usage_hidden: "Details of usage that the surface has no member for were left out",
   usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",

@@ -16,6 +16,8 @@ export const EDITS = {
   version_replaced: "Another protocol version than the caller's was sent in a header",
   answer_members_filled: "The provider left members of the answer out; they were added with their defaults",
   finish_reason_mapped: "The provider's finish reason was given as the protocol's own value for it",
+  answer_rewritten:
+    "The answer was read and written anew (flag `rewritten_answers`), with an id of the router's and its members in the protocol's form",
   batch_split: "The inputs were sent in several calls",
   encrypted_reasoning_requested:
     '`include: ["reasoning.encrypted_content"]` was sent, because the provider keeps no reasoning that a later request could name',

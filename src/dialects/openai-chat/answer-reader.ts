@@ -1,8 +1,8 @@
 import type { FinishReason, InferenceEvent, TokenLogprob } from "../../canon/generate/event.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
+import { hasUnknownMember } from "../fields.ts";
 import { holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
 import { finishReason } from "../finish-reasons.ts";
 import { choiceFailure, failureIn } from "./read-error.ts";
@@ -14,11 +14,39 @@ import { CitationPositions, readCitations, ToolFragments, ReasoningReader } from
  * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose message is one delta that holds
  * everything. Members that it does not know are other vendors' and say nothing to other protocols' callers.
  */
+/** What the reading of an answer needs of its request. */
+export interface ChatQuestion {
+  readonly logprobs: number | null;
+  readonly tools: readonly { readonly name: string }[];
+  /** Members that no event carries are reported, because the answer goes to a caller of this protocol. */
+  readonly ownProtocol?: true;
+}
+
+/** Members that events carry, or that say nothing about the answer. */
+const CARRIED = {
+  answer: new Set(["id", "object", "created", "model", "choices", "usage"]),
+  choice: new Set(["index", "delta", "message", "logprobs", "finish_reason", "stop_reason"]),
+  message: new Set([
+    "role",
+    "content",
+    "refusal",
+    "tool_calls",
+    "function_call",
+    "annotations",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+  ]),
+} as const satisfies Record<string, ReadonlySet<string>>;
+
 export class ChatAnswerReader extends AnswerEvents {
   readonly #reasoning: ReasoningReader;
   readonly #tools: ToolFragments;
   readonly #citations = new CitationPositions();
   readonly #wantsLogprobs: boolean;
+  readonly #notesMembers: boolean;
+  /** Members that no event carries have come. */
+  #hasOwnMembers = false;
   #started = false;
   /** Some choice has been seen: there is an answer. */
   #begun = false;
@@ -29,13 +57,14 @@ export class ChatAnswerReader extends AnswerEvents {
   #resumed = false;
 
   /** @param answerId our id of the answer, for calls without one in an answer without one. */
-  constructor(request: GenerateRequest, target: Target, answerId: string) {
+  constructor(request: ChatQuestion, target: Target, answerId: string) {
     super();
     this.#reasoning = new ReasoningReader(this.blocks, target.model.signatureFamily);
     const offered = request.tools.map(({ name }) => name);
     this.#tools = new ToolFragments(this.blocks, this.#reasoning, offered);
     this.#tools.answerId = answerId;
     this.#wantsLogprobs = request.logprobs !== null;
+    this.#notesMembers = request.ownProtocol === true;
   }
 
   /**
@@ -53,6 +82,8 @@ export class ChatAnswerReader extends AnswerEvents {
       for (const choice of choices) if (isJsonObject(choice)) this.#readChoice(choice, whole);
     }
     if (this.#reasoning.hasDropped) this.drop("signature_dropped");
+    if (this.#notesMembers) this.#hasOwnMembers ||= hasOwnMember(object);
+    if (this.#hasOwnMembers && this.#started) this.drop("answer_members_dropped");
     const usage = readUsage(object);
     if (usage === null || this.over) return;
     // Counts alone are no beginning of an answer, but they come before its end.
@@ -204,4 +235,20 @@ function readLogprob(entry: JsonValue): TokenLogprob | null {
     bytes: Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === "number") : null,
     top: Array.isArray(top) ? top.filter((other) => isJsonObject(other)) : [],
   };
+}
+
+/** Whether a chunk or completion says something in a member that no event carries. */
+function hasOwnMember(object: JsonObject): boolean {
+  const { choices } = object;
+  if (hasUnknownMember(object, CARRIED.answer)) return true;
+  return (
+    Array.isArray(choices) &&
+    choices.some((choice: JsonValue) => {
+      if (!isJsonObject(choice)) return false;
+      const said = choice["delta"] ?? choice["message"];
+      return (
+        hasUnknownMember(choice, CARRIED.choice) || (isJsonObject(said) && hasUnknownMember(said, CARRIED.message))
+      );
+    })
+  );
 }

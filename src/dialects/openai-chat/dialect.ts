@@ -13,7 +13,7 @@ import { chatToCanon, parseChatRequest } from "./parse-request.ts";
 import { renderChatAnswer } from "./render-answer.ts";
 import { renderChatStream } from "./render-stream.ts";
 import { formatChat } from "./format.ts";
-import { parseChatAnswer, parseChatStream } from "./parse-answer.ts";
+import { parseChatAnswer, parseChatStream, readingOfChat } from "./parse-answer.ts";
 import { CHAT_COMPLETION, CHAT_EXAMPLES, CHAT_STREAM } from "./contract.ts";
 import { CHAT_COMPLETIONS_SCHEMA } from "./schema.ts";
 
@@ -31,6 +31,7 @@ export const chatSurface: Surface = {
     edit: editChatRequest,
     observe: observeChatStream,
     readAnswer: readChatAnswer,
+    reading: readingOfChat,
   },
   translation: {
     toCanon: chatToCanon,

@@ -127,6 +127,11 @@ const CHAT_FLAGS = {
       "Rewrites ids of tool calls in the history that are not nine letters and digits, the same for every use of an id.",
     withdraws: [],
   },
+  rewritten_answers: {
+    meaning:
+      "Reads answers and writes them anew instead of relaying them, for servers whose calls have no index or the same one, that end with `stop` after calls, or whose first chunk is empty. Answers with several choices, sound, pictures or the provider's own tools are relayed.",
+    withdraws: [],
+  },
   no_tool_choice: {
     meaning:
       "Has no `tool_choice`: forced choices are refused, `none` is kept by sending no tools, and `auto` is left out.",

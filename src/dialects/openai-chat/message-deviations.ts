@@ -2,8 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { readReasoningHistory } from "./reasoning.ts";
 import { type Changes, type EditableBody, leaveOut, MEMBER_REWRITTEN, rename, without } from "./body-members.ts";
 import { NO_EDITS } from "../../canon/generate/edit.ts";
-import { readToolChoice } from "./read-tools.ts";
-import { textOf } from "../json.ts";
+import { readToolChoice, toolName } from "./read-tools.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
@@ -214,18 +213,12 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
   const { tools, tool_choice: choice } = body;
   const allowed = choice === undefined || choice === null ? null : readToolChoice(choice);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
-  const filtered = tools.filter((tool: JsonValue) => isJsonObject(tool) && allowed.names.includes(nameOf(tool)));
+  const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
   // A choice of tools that are not there is for the provider to judge.
   if (filtered.length < new Set(allowed.names).size) return;
   body["tools"] = filtered;
   body["tool_choice"] = allowed.required ? "required" : "auto";
   changes.dropped.add("allowed_tools_filtered");
-}
-
-function nameOf(tool: JsonObject): string {
-  const definition = tool["function"];
-  const name = isJsonObject(definition) ? definition["name"] : null;
-  return textOf(name);
 }
 
 /** `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left stays, for the provider to refuse. */

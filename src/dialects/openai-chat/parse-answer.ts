@@ -1,11 +1,12 @@
+import type { Capability } from "../../canon/capability.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { isJsonObject } from "../../canon/json.ts";
-import type { EventParser, Target } from "../dialect.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { AnswerReading, EventParser, Relay, Target } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json.ts";
 import { SseEventParser } from "../sse.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { ChatAnswerReader } from "./answer-reader.ts";
+import { toolName } from "./read-tools.ts";
+import { ChatAnswerReader, type ChatQuestion } from "./answer-reader.ts";
 
 /** Reads a provider's stream as events (docs/protocols.md#chat-streams-of-providers). */
 class ChatEventParser extends SseEventParser<ChatAnswerReader> {
@@ -21,14 +22,14 @@ class ChatEventParser extends SseEventParser<ChatAnswerReader> {
   }
 }
 
-export function parseChatStream(request: GenerateRequest, target: Target, answerId = ""): EventParser {
+export function parseChatStream(request: ChatQuestion, target: Target, answerId = ""): EventParser {
   return new ChatEventParser(new ChatAnswerReader(request, target, answerId));
 }
 
 /** A whole completion as the events of a stream. */
 export function parseChatAnswer(
   bytes: Uint8Array,
-  request: GenerateRequest,
+  request: ChatQuestion,
   target: Target,
   answerId = "",
 ): readonly InferenceEvent[] {
@@ -43,3 +44,32 @@ export function parseChatAnswer(
   }
   return reader.drain();
 }
+
+/** What events do not carry: such answers are relayed whatever the flags. */
+const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
+  "multiple_choices",
+  "audio_output",
+  "image_output",
+  "custom_tools",
+  "web_search",
+  "file_search",
+  "code_execution",
+  "mcp",
+]);
+
+/** Reads answers for callers of this protocol, where the provider has the flag `rewritten_answers`. */
+export const readingOfChat: NonNullable<Relay["reading"]> = ({ request, answerId }, target): AnswerReading | null => {
+  const { shape, body } = request;
+  if (!target.provider.flags.includes("rewritten_answers")) return null;
+  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body["functions"] !== undefined) return null;
+  const tools = Array.isArray(body["tools"]) ? body["tools"] : [];
+  const question: ChatQuestion = {
+    logprobs: body["logprobs"] === true ? 0 : null,
+    tools: tools.map((tool: JsonValue) => ({ name: toolName(tool) })),
+    ownProtocol: true,
+  };
+  return {
+    parseStream: () => parseChatStream(question, target, answerId),
+    parseAnswer: (bytes) => parseChatAnswer(bytes, question, target, answerId),
+  };
+};

@@ -166,6 +166,12 @@ function functionName(tool: JsonObject): string | null {
   return textOrNull(definition["name"]);
 }
 
+/** The name of a function that a request brings; empty for a tool of another kind. */
+export function toolName(tool: JsonValue): string {
+  const definition = isJsonObject(tool) ? tool["function"] : null;
+  return textOf(isJsonObject(definition) ? definition["name"] : null);
+}
+
 /** Whether the model has to call some tool. */
 export function forcesTool(choice: JsonValue | undefined): boolean {
   return choice !== undefined && readToolChoice(choice)?.required === true;
