@@ -188,8 +188,6 @@ export interface OutcomeRecord {
   readonly ended?: "server_stopping" | "key_revoked";
   /** What was changed in requests and answer besides; absent in older records. */
   readonly edits?: readonly Edit[];
-  /** The request whose calls answered this one too, because both have one idempotency key. */
-  readonly joined?: Identifier;
   /** Limits were settled by an estimate, because the upstream did not count all tokens; absent otherwise. */
   readonly estimated?: true;
   /** Tokens; `null` where the upstream did not say. */

@@ -115,15 +115,13 @@ export function rollUpOutcome(
   times = 1,
   latencies: Latencies | null = null,
 ): void {
-  const isJoined = outcome.joined !== undefined;
-  // A request that another one's calls answered has no calls and tokens of its own: they would be counted twice.
-  const attempts = isJoined ? [] : outcome.attempts;
+  const { attempts } = outcome;
   const end = endAddition(facts, outcome, latencies);
   const usage = usageAddition(outcome, times);
   const calls = attempts.map(attemptAddition);
   for (const cell of requestCells(increments, facts)) {
     cell.add(end);
-    if (!isJoined) cell.add(usage);
+    cell.add(usage);
     for (const call of calls) cell.add(call);
   }
   const at = (facet: Facet, labels: Labels): Cell =>
@@ -134,7 +132,7 @@ export function rollUpOutcome(
     const cell = at("place", labels);
     cell.add(request);
     cell.add(end);
-    if (!isJoined) cell.add(part === outcome ? usage : usageAddition(part, times));
+    cell.add(part === outcome ? usage : usageAddition(part, times));
   }
   const { keyId, route } = facts;
   const modelOf = (attempt: AttemptRecord | undefined): Labels => [keyId, route, attempt?.model ?? null];
@@ -143,7 +141,7 @@ export function rollUpOutcome(
   for (const [labels, part] of answeringParts(outcome, answering, modelOf)) {
     const cell = at("spend", labels);
     cell.add(once);
-    if (!isJoined) cell.add(part === outcome ? usage : usageAddition(part, times));
+    cell.add(part === outcome ? usage : usageAddition(part, times));
   }
   for (const [index, attempt] of attempts.entries()) {
     const call = calls[index];
@@ -229,7 +227,7 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord, latencies: La
   addition.count("ended", facts.repeated);
   addition.count(TERMINAL_COUNTER[terminal], facts.repeated);
   const hasFallenBack = attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
-  if (hasFallenBack && outcome.joined === undefined) addition.count("fell_back");
+  if (hasFallenBack) addition.count("fell_back");
   // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
   if (facts.outcome !== "route" || terminal === "unknown") return addition;
   if (latencies !== null) {

@@ -162,12 +162,8 @@ export class Recorder {
     this.#sizes.request = bytes;
   }
 
-  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. */
-  relayed(
-    outcome: RelayOutcome,
-    sent: number,
-    { joined = null, estimated, cost }: Settlement & { readonly joined?: string | null },
-  ): void {
+  /** @param sent bytes of the answer. */
+  relayed(outcome: RelayOutcome, sent: number, { estimated, cost }: Settlement): void {
     const { usage, firstByteAt } = outcome;
     this.#sizes.answer = sent;
     this.#attempts = attemptRecords(outcome.attempts);
@@ -188,12 +184,11 @@ export class Recorder {
     };
     // Members that most requests do not have would make the record of every request larger.
     const written = usage?.cacheWrite ?? 0;
-    const isUsual = joined === null && outcome.ended === undefined && !estimated && written === 0;
+    const isUsual = outcome.ended === undefined && !estimated && written === 0;
     this.#outcome = isUsual
       ? known
       : {
           ...known,
-          ...(joined === null ? {} : { joined: asIdentifier(joined) }),
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
           ...(written > 0 ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour } : {}),

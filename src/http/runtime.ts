@@ -14,7 +14,6 @@ import type { KeyManagement } from "../canon/credentials/key-management.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
 import type { BudgetLevels } from "../limits/budget-levels.ts";
 import type { Quotas } from "../limits/quotas.ts";
-import type { UnaryRequests } from "./unary/joined.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
 import type { Tokens } from "../canon/credentials/tokens.ts";
@@ -61,8 +60,6 @@ export interface Runtime {
   readonly summary?: SummarySource;
   /** Where policies stand, and what may be done about it; absent where no log is kept of it. */
   readonly policies?: PolicyAdministration;
-  /** Requests that are under way and may be joined by others with the same idempotency key. */
-  readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */
   readonly quotas?: Quotas;
   /** What is left of budgets, for policies; no workspace has one where it is absent. */

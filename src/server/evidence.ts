@@ -186,8 +186,7 @@ const BYTES_PER_TOKEN = 4;
  * bytes show. A request that reached a provider counts for at least one.
  */
 export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes: RequestSizes): number {
-  // The calls are those of the other request, which counts them.
-  if (outcome.joined !== undefined || operation === "messages.count_tokens") return 0;
+  if (operation === "messages.count_tokens") return 0;
   const read = Math.ceil(sizes.request / BYTES_PER_TOKEN);
   // It was on its way to a provider, and ended before its progress was known.
   if (outcome.attempts.length === 0) return Math.max(1, read);

@@ -12,7 +12,6 @@ import { SummaryTurns } from "../http/control/governance-summary.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime, Workloads } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
-import { RunningRequests } from "../http/unary/joined.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
@@ -82,7 +81,6 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       rows: (query) => store.policyLog.read(query),
       shadow: { read, workspaces: () => store.summary.workspaces(), evidence: store.evidence, turns },
     },
-    running: new RunningRequests(),
     quotas: parts.quotas,
     budgets: new BudgetLevels(store.limits, Date.now),
     simulationRate: new SimulationRate(),

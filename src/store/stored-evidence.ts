@@ -141,7 +141,6 @@ const OUTCOME = {
   stripped: isListOf(isText),
   losses: isOptional(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
   edits: isOptional(isListOf(isOneOf(EDIT_NAMES))),
-  joined: isOptional(isText),
   ended: isOptional(isOneOf(["server_stopping", "key_revoked"])),
   estimated: (value) => value === undefined || value === true,
   inputTokens: isNumberOrNull,

@@ -39,7 +39,6 @@ describe("what a request counts for against a token's ceiling", () => {
       { terminal: "failed", attempts: [{ ...attempt, failure: "connect", status: null }] },
       0,
     ],
-    ["another request's calls: nothing", { attempts: [], joined: asIdentifier("req_other") }, 0],
   ])("%s", (_, members, tokens) => {
     expect(spentTokens("chat.completions", ended(members), sizes)).toBe(tokens);
   });

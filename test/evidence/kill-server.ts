@@ -15,7 +15,6 @@ import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
-import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "../support/table.ts";
 
@@ -39,7 +38,6 @@ async function serve(): Promise<string> {
     evidence: store.evidence,
     evidenceStatus: () => store.evidence.health(),
     metrics: () => ({ contentType: "text/plain", text: "" }),
-    running: new RunningRequests(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${round}_${(requests += 1)}`,

@@ -95,7 +95,7 @@ function countRequest(counted: Counted, { decision, outcome }: RecordedRequest, 
   }
   if (outcome === null) count(counted, "running", requests);
   else countEnd(counted, decision, outcome);
-  if (outcome !== null) for (const attempt of callsOf(outcome)) countAttempt(counted, attempt);
+  if (outcome !== null) for (const attempt of outcome.attempts) countAttempt(counted, attempt);
 }
 
 function countSaid(counted: Counted, decision: DecisionRecord, said: DecisionRecord["wouldDeny"]): void {
@@ -114,26 +114,19 @@ function countSaid(counted: Counted, decision: DecisionRecord, said: DecisionRec
   );
 }
 
-/** Calls of a request that was answered by another one's are the other one's. */
-function callsOf(outcome: OutcomeRecord): readonly AttemptRecord[] {
-  return outcome.joined === undefined ? outcome.attempts : [];
-}
-
 function countEnd(counted: Counted, decision: DecisionRecord, outcome: OutcomeRecord): void {
   count(counted, `terminal ${outcome.terminal}`, decision.repeated ?? 1);
-  if (outcome.joined === undefined) {
-    count(counted, "fallbacks", new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1);
-    count(counted, "input", outcome.inputTokens ?? 0);
-    count(counted, "output", outcome.outputTokens ?? 0);
-    count(counted, "cache_read", outcome.cacheReadTokens ?? 0);
-    count(counted, "reasoning", outcome.reasoningTokens ?? 0);
-    const isCounted = outcome.inputTokens !== null || outcome.outputTokens !== null;
-    const cost = outcome.costNanoUsd;
-    count(counted, "cost", cost ?? 0);
-    count(counted, "priced", typeof cost === "number");
-    count(counted, "unpriced", cost === null || (cost === undefined && isCounted));
-    count(counted, "counted_requests", outcome.inputTokens !== null || outcome.outputTokens !== null);
-  }
+  count(counted, "fallbacks", new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1);
+  count(counted, "input", outcome.inputTokens ?? 0);
+  count(counted, "output", outcome.outputTokens ?? 0);
+  count(counted, "cache_read", outcome.cacheReadTokens ?? 0);
+  count(counted, "reasoning", outcome.reasoningTokens ?? 0);
+  const isCounted = outcome.inputTokens !== null || outcome.outputTokens !== null;
+  const cost = outcome.costNanoUsd;
+  count(counted, "cost", cost ?? 0);
+  count(counted, "priced", typeof cost === "number");
+  count(counted, "unpriced", cost === null || (cost === undefined && isCounted));
+  count(counted, "counted_requests", outcome.inputTokens !== null || outcome.outputTokens !== null);
   if (decision.outcome !== "route" || outcome.terminal === "unknown") return;
   counted.latencies.total.push(outcome.total);
   counted.latencies.router.push(outcome.router);
@@ -158,7 +151,7 @@ function countEndpoints(request: RecordedRequest, groupAt: GroupAt): void {
     model: attempt?.model ?? null,
   });
   countAnswers(request, groupAt, labels);
-  for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
+  for (const attempt of outcome.attempts) countAttempt(groupAt(decision, labels(attempt)), attempt);
 }
 
 function countAnswers(

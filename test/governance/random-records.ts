@@ -108,7 +108,6 @@ const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
   {
     terminal: fc.constantFrom(...TERMINALS),
     attempts: fc.array(attempt, { maxLength: 3 }).map(ofOneTable),
-    joined: fc.constant(asIdentifier("req_other")),
     inputTokens: tokens,
     outputTokens: tokens,
     cacheReadTokens: tokens,

@@ -42,16 +42,15 @@ const INFERENCE = [
   "x-session-id",
 ];
 const MESSAGES = [...INFERENCE, "anthropic-version", "anthropic-beta"];
-const UNARY = [...INFERENCE, "Idempotency-Key"];
 
 describe("/openapi.json", () => {
   it.each<[string, readonly string[]]>([
     ["/v1/chat/completions", INFERENCE],
     ["/api/v1/messages/count_tokens", MESSAGES],
-    ["/v1/embeddings", [...UNARY, "x-max-batch-size"]],
-    ["/v1/rerank", UNARY],
-    ["/v2/rerank", UNARY],
-    ["/v1/moderations", UNARY],
+    ["/v1/embeddings", [...INFERENCE, "x-max-batch-size"]],
+    ["/v1/rerank", INFERENCE],
+    ["/v2/rerank", INFERENCE],
+    ["/v1/moderations", INFERENCE],
     ["/v1/models", TOKENS],
     ["/v1/models/{id}", TOKENS],
     ["/v1/route/simulate", EVERYWHERE],

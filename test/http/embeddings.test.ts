@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
-import type { Decision } from "../../src/canon/decision.ts";
 import type { ProviderRow, RoutingTable } from "../../src/canon/table.ts";
 import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import {
@@ -84,17 +83,6 @@ function vectorTable(
   });
 }
 
-const KEY = { "idempotency-key": "k" };
-const clients: AbortController[] = [];
-
-/** The same plan from its other end. */
-function reversed(decision: Decision): Decision {
-  if (decision.outcome === "deny") return decision;
-  const [first, ...rest] = decision.plan.toReversed();
-  if (first === undefined) throw new Error("no plan");
-  return { ...decision, plan: [first, ...rest] };
-}
-
 function embed(
   router: Router,
   body: object,
@@ -152,8 +140,8 @@ describe("embeddings", () => {
       return [...answers].map(({ pieces }) => pieces.every(({ length }) => length === 0));
     }
 
-    it("give its memory back, unless another request may have joined", async () => {
-      expect(await freed(await startUpstream(answerVectors), [KEY, {}])).toEqual([true]);
+    it("give its memory back", async () => {
+      expect(await freed(await startUpstream(answerVectors), [{}])).toEqual([true]);
     });
 
     it("keep memory that a decompressor shares out", async () => {
@@ -301,156 +289,26 @@ describe("embeddings", () => {
     expect(whole.errors).toEqual([]);
   });
 
-  it("are requested once by two requests of one idempotency key", async () => {
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const upstream = await startUpstream(async (response, call) => {
-      await held;
-      answerVectors(response, call);
-    });
+  it("are requested for each request of one Idempotency-Key, which no provider gets", async () => {
+    const upstream = await startUpstream(answerVectors);
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const key = { "idempotency-key": "k-1" };
-    const requests = [embed(router, { input: ["a"] }, key), embed(router, { input: ["a"] }, key)];
-    await until(() => upstream.calls.length === 1 && router.decisions.length === 2);
-    const other = await embed(router, { input: ["b"] }, key);
-    expect(other.status).toBe(400);
-    expect(await errorOf(other)).toMatchObject({ code: "idempotency_key_in_use" });
-    release();
-    const [first, second] = await Promise.all(requests);
-    expect(await first?.text()).toBe(await second?.text());
-    expect(upstream.calls).toHaveLength(1);
-    await router.settled(3);
-    const joined = router.outcomes.find((outcome) => outcome.joined !== undefined);
-    expect(joined).toMatchObject({ terminal: "completed", attempts: [] });
-    // The work is over: the same key is a new request now, and nothing was kept.
-    await listOf(await embed(router, { input: ["b"] }, key));
-    expect(upstream.calls).toHaveLength(2);
+    const key = { "idempotency-key": "k" };
+    await Promise.all([embed(router, { input: "a" }, key), embed(router, { input: "b" }, key)]);
+    expect(upstream.calls.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined, undefined]);
   });
 
-  it("go on for the clients that joined when the first client leaves, and end when the last one does", async () => {
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const upstream = await startUpstream(async (response, call) => {
-      await held;
-      answerVectors(response, call);
-    });
-    const router = await startRouter({ table: vectorTable([upstream]) });
-    const abandoned = new AbortController();
-    const send = (signal: AbortSignal | null): Promise<Response> =>
-      fetch(`${router.url}/v1/embeddings`, {
-        method: "POST",
-        headers: { authorization: "Bearer good", "content-type": "application/json", "idempotency-key": "k" },
-        body: JSON.stringify({ model: "r", input: "a" }),
-        signal,
-      });
-    const first = send(abandoned.signal).catch(() => "left");
-    await until(() => upstream.calls.length === 1);
-    const second = send(null);
-    await until(() => router.decisions.length === 2);
-    abandoned.abort();
-    expect(await first).toBe("left");
-    await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", status: 499 });
-    expect(upstream.calls[0]?.lostAt).toBeNull();
-    release();
-    await listOf(await second);
-  });
-
-  it("are recorded once in the evidence, by the request that is left", async () => {
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const upstream = await startUpstream(async (response, call) => {
-      await held;
-      answerVectors(response, call);
-    });
-    const router = await startRouter({ table: vectorTable([upstream]) });
-    const abandoned = new AbortController();
-    const first = embed(router, { input: "a" }, KEY, abandoned.signal).catch(() => "left");
-    await until(() => upstream.calls.length === 1);
-    const others = [embed(router, { input: "a" }, KEY), embed(router, { input: "a" }, KEY)];
-    await until(() => router.decisions.length === 3);
-    abandoned.abort();
-    await first;
-    await router.settled(1);
-    release();
-    const made = (await Promise.all(others)).map(({ headers }) => headers.get("x-signalbox-attempts"));
-    expect(new Set(made)).toEqual(new Set(["0", "1"]));
-    await router.settled(3);
-    expect(router.outcomes.map(({ attempts }) => attempts.length).toSorted((left, right) => left - right)).toEqual([
-      0, 0, 1,
-    ]);
-    expect(router.outcomes.map(({ inputTokens }) => inputTokens).filter((tokens) => tokens !== null)).toEqual([2]);
-  });
-
-  it("that all clients have left are recorded by the last", async () => {
+  it("that the client has left are cancelled, and recorded with their call", async () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream]) });
-    for (let client = 1; client <= 3; client += 1) {
-      const abandoned = new AbortController();
-      clients.push(abandoned);
-      void embed(router, { input: "a" }, KEY, abandoned.signal).catch(() => {});
-      await until(() => router.decisions.length === client);
-    }
-    for (const abandoned of clients.splice(0)) abandoned.abort();
-    await router.settled(3);
-    await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
-    expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(Array(3).fill("client_closed"));
-    expect(router.outcomes.flatMap(({ attempts }) => attempts)).toMatchObject([{ failure: "client_closed", calls: 1 }]);
-  });
-
-  it("are requested anew by a duplicate that is decided otherwise", async () => {
-    const waiting: (() => void)[] = [];
-    const held = async (response: ServerResponse, call: UpstreamCall): Promise<void> => {
-      await new Promise<void>((resolve) => {
-        waiting.push(resolve);
-      });
-      answerVectors(response, call);
-    };
-    const upstreams = [await startUpstream(held), await startUpstream(held)];
-    const router = await startRouter({ table: vectorTable(upstreams) });
-    const first = embed(router, { input: "a" }, KEY);
-    await until(() => waiting.length === 1);
-    // The same body with another preference is another decision; a promotion between two requests is one too.
-    const { current } = router.snapshots;
-    const { decider } = current;
-    const turned = {
-      ...decider,
-      decide: (...requested: Parameters<typeof decider.decide>) => reversed(decider.decide(...requested)),
-    };
-    router.snapshots.swap({ ...current, decider: turned, release: () => Promise.resolve() });
-    const second = embed(router, { input: "a" }, KEY);
-    await until(() => waiting.length === 2);
-    for (const release of waiting) release();
-    expect((await first).headers.get("x-signalbox-route")).toContain("endpoint=e-p0");
-    expect((await second).headers.get("x-signalbox-route")).toContain("endpoint=e-p1");
-  });
-
-  it("keep each request's own deadline: a duplicate neither waits longer nor gives up sooner than it said", async () => {
-    let calls = 0;
-    const upstream = await startUpstream((response, call) => {
-      calls += 1;
-      if (calls > 1) answerVectors(response, call);
-    });
-    const router = await startRouter({ table: vectorTable([upstream]) });
-    const first = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "2000" });
+    const abandoned = new AbortController();
+    void embed(router, { input: "a" }, {}, abandoned.signal).catch(() => {});
     await until(() => upstream.calls.length === 1);
-    const startedAt = performance.now();
-    const hasty = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "60" });
-    const patient = embed(router, { input: "a" }, { ...KEY, "x-request-timeout-ms": "5000" });
-    expect((await hasty).status).toBe(504);
-    expect(performance.now() - startedAt).toBeLessThan(1_900);
-    expect((await first).status).toBe(504);
-    // What failed within the first one's time is requested again within its own.
-    expect((await patient).status).toBe(200);
-    expect(upstream.calls).toHaveLength(2);
-    await router.settled(3);
-    expect(router.outcomes.filter(({ joined }) => joined !== undefined)).toHaveLength(1);
+    abandoned.abort();
+    await router.settled(1);
+    await until(() => upstream.calls[0]?.lostAt !== null);
+    expect(router.outcomes).toMatchObject([
+      { terminal: "client_closed", attempts: [{ failure: "client_closed", calls: 1 }] },
+    ]);
   });
 
   it("are not given where the decision cannot be recorded", async () => {

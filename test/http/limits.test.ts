@@ -16,7 +16,6 @@ import {
   startUpstream,
   tableOver,
   until,
-  type Router,
   type Upstream,
 } from "../support/router.ts";
 import { clock, limited, NO_LIMITS, NOW, withLimits, type Limited } from "./limited-router.ts";
@@ -297,12 +296,6 @@ describe("embeddings", () => {
       routes: [route("r", "a", [], { operations: ["embed"] })],
       workspaces: [workspace("w", { providers: ["p"], dimensions: [3], contextWindow: 8_000 })],
     });
-  const ask = (router: Router, key: string): Promise<Response> =>
-    fetch(`${router.url}/v1/embeddings`, {
-      method: "POST",
-      headers: { authorization: "Bearer good", "content-type": "application/json", "idempotency-key": key },
-      body: JSON.stringify({ model: "r", input: "one two three" }),
-    });
 
   it("count each call that a batch is cut into, and refuse at once a batch of more calls than a minute allows", async () => {
     const upstream = await startUpstream((response) =>
@@ -332,52 +325,6 @@ describe("embeddings", () => {
     expect(upstream.calls).toHaveLength(5);
     await router.settled(4);
     expect(store.used("workspace:w", "requests")).toBe(5);
-  });
-
-  it("of one idempotency key that come at once, before any of them is admitted, join each other", async () => {
-    const upstream = await startUpstream((response) =>
-      answerJson(response, {
-        object: "list",
-        data: [{ object: "embedding", index: 0, embedding: [0.5, 0.25, 0.125] }],
-        model: "m",
-        usage: { prompt_tokens: 3, total_tokens: 3 },
-      }),
-    );
-    const { router, store } = await limited(vectors(upstream), { requestsPerMinute: 1 });
-    store.after = () => new Promise((resolve) => setTimeout(resolve, 50));
-    const answers = await Promise.all(Array.from({ length: 5 }, () => ask(router, "k")));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect(upstream.calls).toHaveLength(1);
-    // And where there is no room, each gets an error.
-    const refusals = await Promise.all(Array.from({ length: 3 }, () => ask(router, "l")));
-    expect(refusals.map(({ status }) => status)).toEqual([429, 429, 429]);
-    await router.settled(8);
-    expect(store.used("workspace:w", "requests")).toBe(1);
-  });
-
-  it("of one idempotency key reserve once, and settle by what was counted", async () => {
-    const release = Promise.withResolvers<void>();
-    const upstream = await startUpstream(async (response) => {
-      await release.promise;
-      answerJson(response, {
-        object: "list",
-        data: [{ object: "embedding", index: 0, embedding: [0.5, 0.25, 0.125] }],
-        model: "m",
-        usage: { prompt_tokens: 3, total_tokens: 3 },
-      });
-    });
-    const { router, store } = await limited(vectors(upstream), { requestsPerMinute: 2, tokensPerMinute: 10_000 });
-    const both = [ask(router, "k"), ask(router, "k")];
-    await until(() => upstream.calls.length === 1);
-    const other = ask(router, "l");
-    await until(() => upstream.calls.length === 2);
-    const refused = await ask(router, "m");
-    expect(await errorOf(refused)).toMatchObject({ code: "requests_per_minute" });
-    release.resolve();
-    expect((await Promise.all([...both, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
-    await router.settled(4);
-    expect(store.used("workspace:w", "requests")).toBe(2);
-    await until(() => store.used("workspace:w", "tokens") <= 10_000 / 16 + 6);
   });
 });
 

@@ -115,7 +115,7 @@ describe("a header", () => {
     expect(statusesOf(denied)).toEqual([401]);
   });
 
-  it("with a key that comes twice counts once, and is never joined", async () => {
+  it("with a key that comes twice counts once, and the values are not joined", async () => {
     const twice = (first: string, second: string): string =>
       `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${first}\r\nauthorization: Bearer ${second}\r\n\r\n`;
     expect(statusesOf(await sendRaw(router.url, twice("bad", "good")))).toEqual([401]);

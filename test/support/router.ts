@@ -11,7 +11,6 @@ import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { stickyKeys } from "../../src/dispatch/balance.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
-import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
 import { whenFileEnds } from "./file-end.ts";
@@ -118,7 +117,6 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       settle: (record) => void outcomes.push(record),
     },
     evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
-    running: new RunningRequests(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,

@@ -146,12 +146,11 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
 }
 
 function ChangesPanel({ decision }: { readonly decision: Decision }) {
-  const { edits, stripped, dropped, change, joined, ended } = decision;
+  const { edits, stripped, dropped, change, ended } = decision;
   const rows: (readonly [string, ComponentChildren])[] = [];
   if (edits.length > 0) rows.push(["Edited", <List key="edits" of={edits} />]);
   if (stripped.length > 0) rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
   if (dropped.length > 0) rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
-  if (joined !== null) rows.push(["Answered by the calls of", <Decided key="joined" id={joined} />]);
   if (ended !== null) rows.push(["Ended by the router", humanise(ended)]);
   if (change !== null) rows.push([humanise(change.what), <Code key="change" of={change.id} />]);
   if (rows.length === 0) return null;
@@ -185,14 +184,6 @@ function ShadowPanel({ decision: { shadow } }: { readonly decision: Decision }) 
         ]}
       />
     </Panel>
-  );
-}
-
-function Decided({ id }: { readonly id: string }) {
-  return (
-    <a href={link(["decisions", id])}>
-      <Code of={id} />
-    </a>
   );
 }
 

@@ -251,18 +251,4 @@ export const REQUEST_ERRORS = {
     example: "`x-max-batch-size: all`.",
     fix: "Send a whole number from 1.",
   },
-  invalid_idempotency_key: {
-    ...final(400, "invalid_request"),
-    at: ["idempotent"],
-    meaning: "`Idempotency-Key` is empty, too long, or has characters that are not visible ASCII.",
-    example: "An empty `Idempotency-Key`.",
-    fix: "Send 1 to 255 visible ASCII characters.",
-  },
-  idempotency_key_in_use: {
-    ...final(400, "invalid_request"),
-    at: ["idempotent"],
-    meaning: "Another request with the same `Idempotency-Key` and another body is under way.",
-    example: "One key for two different batches at once.",
-    fix: "Use a key of its own for each body.",
-  },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

@@ -153,7 +153,6 @@ export const DECISION = {
     stripped: { ...TEXTS, description: "Members of the request that were taken out." },
     dropped: { ...TEXTS, description: "What the translation of request and answer left out or changed." },
     edits: TEXTS,
-    joined: { ...NULLABLE_TEXT, description: "The request whose calls answered this one too (Idempotency-Key)." },
     ended: { enum: ["server_stopping", "key_revoked", null], description: "Why the router ended the request." },
     estimated: { type: "boolean", description: "Limits were settled by an estimate." },
     cache_read_tokens: NULLABLE_COUNT,

@@ -206,7 +206,6 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
     stripped: outcome?.stripped ?? [],
     dropped: outcome?.losses ?? [],
     edits: outcome?.edits ?? [],
-    joined: outcome?.joined ?? null,
     ended: outcome?.ended ?? null,
     estimated: outcome?.estimated === true,
     cache_read_tokens: outcome?.cacheReadTokens ?? null,

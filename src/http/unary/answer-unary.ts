@@ -10,23 +10,14 @@ import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts"
 import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/gather.ts";
+import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
+import type { Settlement } from "../../limits/cost.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
 import type { Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../authenticate.ts";
-import { admitToLimits } from "../admission.ts";
-import {
-  idempotentCall,
-  readIdempotencyKey,
-  type IdempotentCall,
-  type Share,
-  type Work,
-  type UnaryWork,
-  waitFor,
-  type Waited,
-} from "./joined.ts";
-import { UnaryAdmissions } from "./unary-admissions.ts";
+import { admitToLimits, type Admission } from "../admission.ts";
 import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 
@@ -44,48 +35,28 @@ export async function answerUnary(
   decision: RouteDecision,
   bounds: Bounds,
 ): Promise<ServiceError | null> {
-  const { runtime, snapshot, recorder, endpoint } = call;
-  const idempotencyKey = readIdempotencyKey(call.incoming.headers);
-  if (idempotencyKey !== null && typeof idempotencyKey !== "string") {
-    return recorder.refuse(snapshot, identity, idempotencyKey);
-  }
+  const { runtime, snapshot, recorder } = call;
   const opened = openUnary(snapshot.decider.table, surface, request, route, decision, bounds.maxBatchSize);
   if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
-  const idempotent =
-    idempotencyKey === null
-      ? null
-      : idempotentCall(callerOf(identity), idempotencyKey, endpoint.operation, request.body, opened.decision);
   const calls = opened.task.parts.length;
-  const admit = (): ReturnType<typeof admitToLimits> =>
-    admitToLimits(call, identity, request, opened.decision, { bytes, calls, deadline: bounds.deadline });
-  const begun = await runtime.running.announce(idempotent, bounds.deadline);
-  let admissions: UnaryAdmissions | null = null;
+  // The pipeline has counted the request itself, before the number of its calls was known.
+  const exhausted = calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
+  if (exhausted !== null) return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
+  const taken = admitToLimits(call, identity, request, opened.decision, { bytes, calls, deadline: bounds.deadline });
+  const admission = taken instanceof Promise ? await taken : taken;
+  if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
+  let isCalled = false;
   try {
-    // Who joins another's work uses nothing of its own.
-    const joins = runtime.running.hasWorkFor(idempotent);
-    // The pipeline has counted the request itself, before the number of its calls was known.
-    const exhausted = joins || calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
-    if (exhausted !== null) {
-      return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
-    }
-    const taken = joins ? null : admit();
-    const admission = taken instanceof Promise ? await taken : taken;
-    if (admission !== null && "code" in admission) {
-      return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
-    }
-    admissions = new UnaryAdmissions(admission, admit);
     const recorded = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
     // As for a stream (pipeline.ts).
     const unrecorded = runtime.evidenceStatus().state === "ok" ? null : await recorded;
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();
-    const carrier = new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded, admissions);
-    const answered = carrier.run();
-    begun();
-    return await answered;
+    isCalled = true;
+    return await new UnaryExchange(call, request, opened, route, bounds, recorded, admission).run();
   } finally {
-    begun();
-    admissions?.close();
+    if (isCalled) admission.end();
+    else admission.release();
   }
 }
 
@@ -93,22 +64,39 @@ const MODEL_REPLACED = editSet("model_replaced");
 const BATCH_SPLIT = editSet("batch_split");
 const TRANSLATED = editSet("translated");
 
-/** Holders of two tokens of one key are two callers: neither may join the other's request. */
-function callerOf({ keyId, narrowed }: Identity): string {
-  return narrowed === undefined || narrowed === null ? keyId : `${keyId}.${narrowed.tokenId}`;
+/** The answer to one request. */
+interface UnaryWork {
+  readonly gathered: Gathered;
+  /** `null` where there is an error. */
+  readonly answer: UnaryAnswer | null;
+  /** Usage and cost of its calls. */
+  readonly settlement: Settlement;
 }
 
-/** One opened request on its way to its answer: alone, or with others that ask the same. */
-class UnaryCarrier {
+/** How the wait for a request's calls ended. */
+type WaitEnd = "answered" | "gone" | "deadline" | "unrecorded" | StopReason;
+
+const CANCEL_CAUSES = {
+  gone: "client_closed",
+  deadline: "client_closed",
+  unrecorded: "abandoned",
+  server_stopping: "server_stopping",
+  key_revoked: "key_revoked",
+} as const;
+
+/** Milliseconds after the deadline in which the calls can still report their own timeout, which names more. */
+const GRACE = 100;
+
+/** One opened request on its way to its answer. */
+class UnaryExchange {
   readonly #call: InferenceCall;
   readonly #request: InferenceRequest;
   readonly #opened: OpenedUnary;
   readonly #route: RouteRow;
   readonly #bounds: Bounds;
-  readonly #idempotent: IdempotentCall | null;
   readonly #recorded: Promise<ServiceError | null>;
+  readonly #admission: Admission;
   readonly #client: NodeAnswer;
-  readonly #admissions: UnaryAdmissions;
 
   constructor(
     call: InferenceCall,
@@ -116,103 +104,94 @@ class UnaryCarrier {
     opened: OpenedUnary,
     route: RouteRow,
     bounds: Bounds,
-    idempotent: IdempotentCall | null,
     recorded: Promise<ServiceError | null>,
-    admissions: UnaryAdmissions,
+    admission: Admission,
   ) {
-    this.#admissions = admissions;
     this.#call = call;
     this.#request = request;
     this.#opened = opened;
     this.#route = route;
     this.#bounds = bounds;
-    this.#idempotent = idempotent;
     this.#recorded = recorded;
+    this.#admission = admission;
     this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
 
   async run(): Promise<ServiceError | null> {
-    for (;;) {
-      const share = this.#join();
-      if ("code" in share) {
-        return (await this.#recorded) ?? share;
-      }
-      const waited = await waitFor(share, this.#client, this.#bounds.deadline, this.#recorded, this.#call.stops);
-      if (!this.#mayTryAlone(share, waited)) return this.#settle(share, waited);
-    }
-  }
-
-  #join(): Share<UnaryWork> | ServiceError {
-    const { runtime, requestId } = this.#call;
-    return runtime.running.join(this.#idempotent, requestId, this.#bounds, () => this.#begin());
-  }
-
-  /** Work that failed within the bounds of another request has not failed within this one's. */
-  #mayTryAlone({ joined, bounds }: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): boolean {
-    if (joined === null || end !== "answered" || work?.answer !== null) return false;
-    const { deadline, maxAttempts } = this.#bounds;
-    return performance.now() < deadline && (deadline > bounds.deadline || maxAttempts > bounds.maxAttempts);
-  }
-
-  async #settle(share: Share<UnaryWork>, { end, work }: Waited<UnaryWork>): Promise<ServiceError | null> {
     const { recorder, snapshot } = this.#call;
+    const { end, work } = await this.#wait();
+    const { gathered, settlement } = work;
     const unrecorded = await this.#recorded;
     const isGone = end === "gone" || this.#client.closed;
     const stop = end === "server_stopping" || end === "key_revoked" ? end : null;
     const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
     const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
-    const answer = isGone || isWithheld ? null : (work?.answer ?? null);
-    // The usage of the calls is reported once, by the caller or, if it has left, by the last call.
-    const claims = work !== null && share.claim();
-    const ended = stop ?? work?.gathered.ended ?? null;
+    const answer = isGone || isWithheld ? null : work.answer;
+    const ended = stop ?? gathered.ended;
     const outcome: RelayOutcome = {
-      ...outcomeOf(
-        work,
-        claims,
-        terminal,
-        this.#opened,
-        this.#editsOf(work),
-        answer === null ? null : performance.now(),
-      ),
+      ...outcomeOf(work, terminal, this.#opened, this.#editsOf(work), answer === null ? null : performance.now()),
       ...(ended !== null && { ended }),
     };
-    const settlement = claims ? work.settlement : { estimated: false, cost: undefined, joined: share.joined };
     if (unrecorded !== null && !isGone) {
-      // What a provider has seen meanwhile stands in the evidence, which is written late.
+      // The calls that were made meanwhile stand in the evidence, which is written late.
       recorder.relayed({ ...outcome, error: unrecorded }, 0, settlement);
       return unrecorded;
     }
-    if (answer === null || work === null) {
+    if (answer === null) {
       recorder.relayed(outcome, 0, settlement);
       if (isGone) return null;
       if (stop !== null) return stoppedError(stop);
       return end === "deadline" ? outOfTime() : outcome.error;
     }
-    const { answeredBy, calls } = work.gathered;
+    const { answeredBy, calls } = gathered;
     const [first] = this.#opened.decision.plan;
     this.#client.start(200, [
       "content-type",
       "application/json",
       "content-length",
       String(answer.bytes.length),
-      ...recorder.answerHeaders(
-        snapshot,
-        this.#route.id,
-        answeredBy.length > 0 ? answeredBy : [first],
-        claims ? calls : 0,
-        outcome,
-      ),
+      ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy.length > 0 ? answeredBy : [first], calls, outcome),
     ]);
     this.#client.endWith(answer.bytes);
     recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
-    // A request that has joined this one may be sending the same bytes still.
-    if (this.#idempotent === null && this.#client.isDelivered) freeAnswers(work.gathered.ends, answer);
+    if (this.#client.isDelivered) freeAnswers(gathered.ends, answer);
     return null;
   }
 
+  /**
+   * Makes the calls. They are cancelled when the client leaves, the deadline passes, the decision cannot be recorded, or
+   * the server or the key ends, whichever is first.
+   */
+  async #wait(): Promise<{ readonly end: WaitEnd; readonly work: UnaryWork }> {
+    const gathering = this.#gathering();
+    const working = this.#work(gathering);
+    let end: WaitEnd = "answered";
+    let isSettled = false;
+    const giveUp = (why: Exclude<WaitEnd, "answered">): void => {
+      if (end !== "answered" || isSettled) return;
+      end = why;
+      gathering.cancel(CANCEL_CAUSES[why]);
+    };
+    const timer = setTimeout(() => giveUp("deadline"), Math.max(this.#bounds.deadline - performance.now(), 0) + GRACE);
+    this.#client.onClose(() => giveUp("gone"));
+    void this.#recorded.then((error) => {
+      if (error !== null) giveUp("unrecorded");
+    });
+    const stops: StopSource | undefined = this.#call.stops;
+    const forget = stops?.onGiven(({ reason, running }) => {
+      if (running === "end") giveUp(reason);
+    });
+    try {
+      return { work: await working, end };
+    } finally {
+      isSettled = true;
+      clearTimeout(timer);
+      forget?.();
+    }
+  }
+
   /** What was changed in the calls that were made. */
-  #editsOf(work: UnaryWork | null): EditSet {
-    if (work === null) return NO_EDITS;
+  #editsOf(work: UnaryWork): EditSet {
     let edits = this.#opened.task.parts.length > 1 ? BATCH_SPLIT : NO_EDITS;
     for (const { candidate } of work.gathered.attempts) {
       if (candidate.endpoint.upstreamModel !== this.#request.model) edits |= MODEL_REPLACED;
@@ -221,12 +200,12 @@ class UnaryCarrier {
     return edits;
   }
 
-  #begin(): Work<UnaryWork> {
-    const { runtime, snapshot, requestId, endpoint, incoming, recorder } = this.#call;
+  #gathering(): Gathering {
+    const { runtime, snapshot, endpoint, incoming, recorder } = this.#call;
     const { decision, task } = this.#opened;
     const { stickyKeyOf } = runtime;
     const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
-    const gathering = new Gathering({
+    return new Gathering({
       task,
       callersBody: this.#request.body,
       ...arrangedPlan({ endpoints, stickyKeyOf }, decision, this.#route, this.#request, incoming.headers),
@@ -243,13 +222,20 @@ class UnaryCarrier {
       random: Math.random,
       stopOrder: this.#call.stops,
     });
-    const result = this.#admissions.carry(async () => {
-      const gathered = await gathering.run();
-      if (gathered.ends === null) return { gathered, answer: null };
-      const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
-      return { gathered, answer: task.answer(gathered.ends, answerContext(this.#request, requestId, answering, null)) };
-    });
-    return { result, cancel: (why) => gathering.cancel(why) };
+  }
+
+  async #work(gathering: Gathering): Promise<UnaryWork> {
+    const { decision, task } = this.#opened;
+    const gathered = await gathering.run();
+    const { ends, attempts, answered, spentTokens } = gathered;
+    const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
+    const context = answerContext(this.#request, this.#call.requestId, answering, null);
+    const answer = ends === null ? null : task.answer(ends, context);
+    return {
+      gathered,
+      answer,
+      settlement: this.#admission.gathered(attempts, answered, answer?.inputTokens ?? spentTokens),
+    };
   }
 }
 
@@ -262,26 +248,23 @@ function outOfTime(): ServiceError {
   return codedError("upstream_timeout_total", "Upstream failure: the request's deadline passed.");
 }
 
-function terminalOf(work: UnaryWork | null): RelayOutcome["terminal"] {
-  if (work === null) return "failed";
+function terminalOf(work: UnaryWork): RelayOutcome["terminal"] {
   if (work.answer === null) return work.gathered.error === null ? "client_closed" : "failed";
   return work.answer.gaps > 0 ? "incomplete" : "completed";
 }
 
-/** @param claims whether this request reports what the calls used. */
 function outcomeOf(
-  work: UnaryWork | null,
-  claims: boolean,
+  { answer, gathered }: UnaryWork,
   terminal: RelayOutcome["terminal"],
   { task }: OpenedUnary,
   edits: EditSet,
   firstByteAt: number | null,
 ): RelayOutcome {
-  const inputTokens = claims ? (work?.answer?.inputTokens ?? work?.gathered.spentTokens ?? null) : null;
+  const inputTokens = answer?.inputTokens ?? gathered.spentTokens;
   return {
     terminal,
-    error: work?.gathered.error ?? null,
-    attempts: claims ? (work?.gathered.attempts ?? []) : [],
+    error: gathered.error,
+    attempts: gathered.attempts,
     finish: null,
     usage:
       inputTokens === null
@@ -291,6 +274,6 @@ function outcomeOf(
     firstByteAt,
     stripped: task.stripped,
     edits,
-    dropped: [...new Set([...task.dropped, ...(work?.gathered.dropped ?? []), ...(work?.answer?.dropped ?? [])])],
+    dropped: [...new Set([...task.dropped, ...gathered.dropped, ...(answer?.dropped ?? [])])],
   };
 }

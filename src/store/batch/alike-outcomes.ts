@@ -173,10 +173,10 @@ export class AlikeOutcomes {
     this.#known.clear();
   }
 
-  /** Kinds that others are like; the tokens of several answering endpoints are divided for each outcome, and a joined request names another. */
+  /** Kinds that others are like; the tokens of several answering endpoints are divided for each outcome. */
   #learn(kinds: Alike[], bytes: Buffer, from: number, rest: number, to: number): void {
     const [outcome] = writtenOutcomes([bytes.toString("utf8", from, to)]);
-    if (outcome === undefined || outcome.joined !== undefined || outcome.attempts.length > 1) return;
+    if (outcome === undefined || outcome.attempts.length > 1) return;
     kinds.push(new Alike(bytes.toString("utf8", rest, to), outcome));
   }
 }

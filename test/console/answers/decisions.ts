@@ -172,7 +172,6 @@ export const DECISION: Decision = {
   stripped: ["user"],
   dropped: ["cache_hint_dropped"],
   edits: ["model_replaced", "usage_requested"],
-  joined: null,
   ended: null,
   estimated: false,
   cache_read_tokens: 512,

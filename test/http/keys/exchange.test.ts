@@ -313,32 +313,6 @@ describe("a token", () => {
     await expect.poll(async () => (await chat(token, model)).status).toBe(402);
   });
 
-  it("shares no request under way with another token of its key", async () => {
-    const embed = models.find((id) => id.startsWith("embed")) ?? "";
-    const tokens = [await tokenOf(parent.key), await tokenOf(parent.key)] as const;
-    const joined = async (credentials: readonly string[], name: string): Promise<number> => {
-      const answers = await Promise.all(
-        credentials.map((token) =>
-          fetch(`${server.url}/v1/embeddings`, {
-            method: "POST",
-            headers: {
-              authorization: `Bearer ${token}`,
-              "content-type": "application/json",
-              "idempotency-key": name,
-            },
-            body: JSON.stringify({ model: embed, input: "hello" }),
-          }),
-        ),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(credentials.map(() => 200));
-      await server.store.evidence.flush();
-      const entries = await server.store.evidence.read({ after: 0, limit: credentials.length });
-      return entries.filter(({ outcome }) => outcome?.joined !== undefined).length;
-    };
-    expect(await joined(Array<string>(6).fill(tokens[0]), "same")).toBeGreaterThan(0);
-    expect(await joined(tokens, "different")).toBe(0);
-  });
-
   it("goes in x-api-key under /api/v1, where that protocol has it", async () => {
     const token = await tokenOf(parent.key, { scope: "catalogue:read" });
     const show = (path: string): Promise<Response> =>

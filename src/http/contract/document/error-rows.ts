@@ -30,7 +30,6 @@ const CLASSES: Readonly<Record<string, Where>> = {
   by_session: ({ kind, scopes, id }) => kind === "control" && scopes.length > 0 && id !== "exchangeKey",
   keyed_body: ({ scopes, body }) => scopes.length > 0 && body !== null,
   inference,
-  idempotent: (endpoint) => endpoint.kind === "inference" && endpoint.surface.kind === "unary",
   query: ({ tag, body }) => (tag === "Policies" || tag === "Governance") && body === null,
   path_parameter: ({ path }) => path.includes("{"),
   service_keys: ({ tag }) => tag === "Service keys",

@@ -22,8 +22,6 @@ const PROTOCOL_HEADERS: readonly RequestHeader[] = [
   isReadBy: (endpoint) => endpoint.kind === "inference" && endpoint.surface.headers?.facts.includes(facts) === true,
 }));
 
-const isUnary = (endpoint: Endpoint): boolean => endpoint.kind === "inference" && endpoint.surface.kind === "unary";
-
 /** What may be sent beside a body and a key. */
 export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
@@ -85,13 +83,6 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     isReadBy: isInference,
   },
   ...PROTOCOL_HEADERS,
-  {
-    name: "Idempotency-Key",
-    description:
-      "A second request with the same Idempotency-Key, service key and body, sent while the first is running, gets the answer of the first. With another body it gets 400. Nothing is stored after the answer.",
-    schema: { type: "string", pattern: "^[!-~]{1,255}$" },
-    isReadBy: isUnary,
-  },
   {
     name: "If-Match",
     description:
