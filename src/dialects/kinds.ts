@@ -7,7 +7,7 @@ import { type RequestReading, shownName } from "./fields.ts";
 /** Capability that a value of this `type` needs; `null` where it only carries content. */
 export type TypeNeeds = Readonly<Record<string, Capability | null>>;
 
-/** Values of one protocol that mean the same wherever they stand in a body (docs/decisions/0039-native-bodies-are-read-by-kind.md). */
+/** Values of one protocol that mean the same wherever they stand in a body (docs/decisions/0041-native-bodies-are-read-by-kind.md). */
 export interface Kinds {
   /** The feature of what only this protocol has: a body without it holds nothing that canon does not, and is not read again. */
   readonly native: Feature;
