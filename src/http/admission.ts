@@ -16,6 +16,7 @@ import {
   type AnsweredPart,
   type EndedAttempt,
   type EndedRequest,
+  knownUsage,
   reportedCost,
   reportedCostOfParts,
   type Settlement,
@@ -65,12 +66,15 @@ function unknownBudget(): ServiceError {
 /** The members of a request that its use depends on. */
 type SettledShape = Pick<RequestShape, "operation" | "stream">;
 
+/** @property usage what is known of the request's tokens at its end. */
+type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
+
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */
 export interface Admission {
   /** Something counts the request's tokens. */
   readonly countsTokens: boolean;
   /** Settles what a relayed request came to. */
-  readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => Settlement;
+  readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => RelaySettlement;
   /** The same for a request in parts. @param counted tokens; `null` where they were not counted. */
   readonly gathered: (
     attempts: readonly AttemptReport[],
@@ -86,7 +90,10 @@ export interface Admission {
 /** Of a request that nothing limits. */
 const UNLIMITED: Admission = {
   countsTokens: false,
-  relayed: (outcome, shape) => ({ estimated: false, cost: reportedCost(endedRequest(outcome, shape)) }),
+  relayed: (outcome, shape) => {
+    const ended = endedRequest(outcome, shape);
+    return { usage: ended.usage, estimated: ended.usage !== outcome.usage, cost: reportedCost(ended) };
+  },
   gathered: (attempts, answered) => ({
     estimated: false,
     cost: reportedCostOfParts(attempts.map(toEnded), answered),
@@ -143,10 +150,12 @@ class Reserved implements Admission {
     return this.#reservation.meters.some(({ counters }) => counters.some(({ measure }) => measure !== "requests"));
   }
 
-  relayed(outcome: RelayOutcome, shape: SettledShape): Settlement {
-    const ended = endedRequest(outcome, shape);
+  relayed(outcome: RelayOutcome, shape: SettledShape): RelaySettlement {
+    const ended = endedRequest(outcome, shape, this.#estimate.output);
     const cost = reportedCost(ended, this.#estimate.most);
-    return { estimated: this.#settleUsed(usedBy(this.#estimate, ended, cost)), cost };
+    const { usage } = ended;
+    const estimated = this.#settleUsed(usedBy(this.#estimate, ended, cost)) || usage !== outcome.usage;
+    return { usage, estimated, cost };
   }
 
   gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[], counted: number | null): Settlement {
@@ -173,13 +182,15 @@ class Reserved implements Admission {
 function endedRequest(
   { terminal, attempts, finish, usage, outputCharacters }: RelayOutcome,
   { operation, stream }: SettledShape,
+  most?: number,
 ): EndedRequest {
+  // A stream whose client left, and that was read on to its end, is whole.
+  const whole = terminal === "completed" || terminal === "incomplete" || finish !== null;
   return {
     countsOnly: operation === "messages.count_tokens",
-    // A stream whose client left, and that was read on to its end, is whole.
-    whole: terminal === "completed" || terminal === "incomplete" || finish !== null,
+    whole,
     attempts: attempts.map(toEnded),
-    usage,
+    usage: knownUsage({ usage, whole, outputCharacters }, most),
     streamed: stream,
     outputCharacters,
   };

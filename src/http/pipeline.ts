@@ -204,7 +204,8 @@ async function relay(
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
   const delivered = isUnrecorded ? recorded.then((error) => ({ ...relayed, error })) : untilDelivered(relayed, client);
   const outcome = delivered instanceof Promise ? await delivered : delivered;
-  recorder.relayed(outcome, client.sent, admission.relayed(outcome, request.shape));
+  const settlement = admission.relayed(outcome, request.shape);
+  recorder.relayed({ ...outcome, usage: settlement.usage }, client.sent, settlement);
   return outcome.error;
 }
 

@@ -38,7 +38,7 @@ export interface AnsweredPart {
 
 /** What a request came to. */
 export interface Settlement {
-  /** Tokens of it were estimated for the limits. */
+  /** Tokens of it were estimated, for the evidence or for the limits. */
   readonly estimated: boolean;
   /** Billionths of a US dollar; `null`: unknown. `undefined`: no provider carried out a call. */
   readonly cost: number | null | undefined;
@@ -66,7 +66,7 @@ const LARGEST_COUNT = 2 ** 40;
 export const CHARACTERS_PER_TOKEN = 3;
 
 /** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
-export const MOST_CHARACTERS_PER_TOKEN = 64;
+const MOST_CHARACTERS_PER_TOKEN = 64;
 
 /**
  * What the counts of a call cost at a price, without the call itself. A rate that the price does not have counts as the one it is part of.
@@ -131,7 +131,7 @@ export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAtt
 }
 
 /**
- * What a request cost by the counts that providers reported. An earlier call whose end is unknown counts with the input of the one that answered.
+ * What a request cost by its counts at its end (`knownUsage`). An earlier call whose end is unknown counts with the input of the one that answered.
  *
  * @param most tokens that a provider may be believed to have counted.
  * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined` where no provider carried out a call.
@@ -147,7 +147,7 @@ export function reportedCost(ended: EndedRequest, most?: number): number | null 
     const cost = addCosts(
       costOfUse(
         call.endpoint.price,
-        call === last ? usedByLast(ended) : { input: usage?.input ?? null, output: 0 },
+        call === last ? (usage ?? NOT_COUNTED) : { input: usage?.input ?? null, output: 0 },
         most,
       ),
       costOfCalls(call.endpoint.price, call.calls),
@@ -158,12 +158,21 @@ export function reportedCost(ended: EndedRequest, most?: number): number | null 
   return sum;
 }
 
-/** What the provider counted of the last call. Its output is unknown where the count is that of a beginning. */
-function usedByLast({ usage, whole, outputCharacters }: EndedRequest): BilledUse {
-  if (usage === null) return NOT_COUNTED;
+/**
+ * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and budgets all use these. A count of output that is too low
+ * for the characters of the stream is one of its beginning; then the characters count.
+ *
+ * @param most tokens of output that the request may have. @returns `usage` itself where nothing of it had to be estimated.
+ */
+export function knownUsage(
+  { usage, whole, outputCharacters }: Pick<EndedRequest, "usage" | "whole" | "outputCharacters">,
+  most = LARGEST_COUNT,
+): TokenUsage | null {
+  if (usage === null || (whole && usage.output === null)) return usage;
   const characters = outputCharacters ?? 0;
-  const least = characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
-  return usage.output !== null && usage.output < least ? { ...usage, output: null } : usage;
+  const counted = usage.output ?? 0;
+  if (counted >= characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN)) return usage;
+  return { ...usage, output: Math.max(counted, Math.min(most, Math.ceil(characters / CHARACTERS_PER_TOKEN))) };
 }
 
 const NOT_COUNTED: BilledUse = { input: null, output: null };

@@ -7,14 +7,7 @@ import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
 import { hasReachedProvider, hasTrait, type FailureKind } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import {
-  carriedOut,
-  CHARACTERS_PER_TOKEN,
-  MOST_CHARACTERS_PER_TOKEN,
-  NANO_PER_MICRO,
-  type EndedAttempt,
-  type EndedRequest,
-} from "./cost.ts";
+import { carriedOut, CHARACTERS_PER_TOKEN, NANO_PER_MICRO, type EndedAttempt, type EndedRequest } from "./cost.ts";
 
 /** What the most that a request may use is made from. */
 export interface EstimatedRequest {
@@ -143,7 +136,7 @@ export interface Used {
  *
  * Money is the cost that the evidence has, rounded up. Where that is unknown it is estimated by these tokens, at the dearest rate of input and of output.
  *
- * @param cost of {@link reportedCost}
+ * @param ended with the counts of `knownUsage`. @param cost of {@link reportedCost}
  */
 export function usedBy(estimate: Estimate, ended: EndedUse, cost: number | null | undefined): Used | null {
   const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
@@ -203,9 +196,7 @@ function outputOf(
   const characters = outputCharacters ?? 0;
   const likely = Math.min(estimate.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
   const isMade = whole || (!streamed && (failure === null || !hasTrait(failure, "reported")));
-  // What a provider counted before a cut is often only the beginning.
-  if (!isMade || (counted !== null && counted * MOST_CHARACTERS_PER_TOKEN < characters))
-    return Math.max(counted ?? 0, likely);
+  if (!isMade) return Math.max(counted ?? 0, likely);
   return counted ?? estimate.output;
 }
 

@@ -10,6 +10,7 @@ import {
   hello,
   post,
   startRouter,
+  startSse,
   startUpstream,
   tableOver,
   type Router,
@@ -58,6 +59,50 @@ async function chatting(answer: (response: ServerResponse) => void, price: Price
 }
 
 describe("the cost of a request in the evidence", () => {
+  it("is known of a stream that its client left, from the counts at its beginning and the characters that came", async () => {
+    const text = "word ".repeat(24);
+    const events = [
+      {
+        type: "message_start",
+        message: {
+          id: "msg_1",
+          type: "message",
+          role: "assistant",
+          model: "m",
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 60, cache_read_input_tokens: 40, output_tokens: 1 },
+        },
+      },
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
+    ];
+    const upstream = await startUpstream((response) => {
+      startSse(response);
+      for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    });
+    const base = priced(tableOver([upstream], { timeouts: PATIENT }), { a: PRICE });
+    const { a } = base.endpoints;
+    if (a === undefined) throw new Error("no endpoint");
+    const router = await startRouter({
+      table: { ...base, endpoints: { a: endpoint("a", { ...a, dialect: "anthropic-messages" }) } },
+    });
+    const response = await call(router, "/api/v1/messages", { ...hello, max_tokens: 100, stream: true });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    const outcome = await onlyOutcome(router);
+    expect(outcome).toMatchObject({
+      terminal: "client_closed",
+      inputTokens: 100,
+      cacheReadTokens: 40,
+      outputTokens: 40,
+      estimated: true,
+      costNanoUsd: (60 + 4 + 400) * 1_000,
+    });
+  });
+
   it("is that of the counts which the provider reported, with the cache's at their own rates", async () => {
     const router = await chatting((response) => answerJson(response, COUNTED), PRICE);
     await (await post(router, hello)).text();

@@ -5,6 +5,7 @@ import type { TokenUsage } from "../../src/canon/generate/usage.ts";
 import type { Price } from "../../src/canon/table.ts";
 import {
   costOfUse,
+  knownUsage,
   reportedCost,
   reportedCostOfParts,
   type EndedAttempt,
@@ -142,8 +143,6 @@ describe("the cost of a request", () => {
     ["the provider did not count", { usage: null }],
     ["the endpoint has no price", { attempts: [attempt(null, 200, unpriced)] }],
     ["a lost call's endpoint has no price", { attempts: [attempt("reset", null, unpriced), attempt(null)] }],
-    ["a cut answer was counted at its beginning", { whole: false, outputCharacters: 301 }],
-    ["a whole answer was counted at its beginning", { outputCharacters: 6_500 }],
   ])("is unknown where %s", (_, more) => {
     expect(reportedCost({ ...ENDED, ...more })).toBeNull();
   });
@@ -155,6 +154,27 @@ describe("the cost of a request", () => {
   ])("is none where providers were %s", (_, attempts) => {
     expect(reportedCost({ ...ENDED, usage: null, attempts })).toBeUndefined();
     expect(reportedCostOfParts(attempts, [])).toBeUndefined();
+  });
+
+  it.each([
+    ["a cut answer was counted at its beginning", { whole: false, outputCharacters: 301 }, 101],
+    ["a cut answer's output was not counted", { whole: false, usage: usage(1_000, null) }, 100],
+    ["a whole answer was counted at its beginning", { outputCharacters: 6_500 }, 2_167],
+    ["nothing may be generated beyond the limit", { whole: false, outputCharacters: 1e6 }, 4_000],
+  ])("counts the characters of output where %s, and the cached input as such", (_, more, output) => {
+    const ended = { ...ENDED, attempts: [attempt("client_closed", 200, full)], ...more };
+    const cached = { ...usage(1_000, ended.usage?.output ?? null), cacheRead: 600 };
+    const known = knownUsage({ ...ended, usage: cached }, 4_000);
+    expect(known).toEqual({ ...cached, output });
+    const cost = costOfUse(full.price, { ...cached, output }) ?? Number.NaN;
+    expect(reportedCost({ ...ended, usage: known })).toBe(cost + 1e7);
+  });
+
+  it("keeps counts that can be those of the whole answer", () => {
+    for (const more of [{}, { whole: false }, { usage: null }, { outputCharacters: 6_400 }]) {
+      const ended = { ...ENDED, ...more };
+      expect(knownUsage(ended)).toBe(ended.usage);
+    }
   });
 
   it("is unknown where a provider says that it counted more than can be", () => {

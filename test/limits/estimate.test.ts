@@ -15,7 +15,7 @@ import {
   usedBy as settledBy,
   usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
-import { reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
+import { knownUsage, reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/limit-store.ts";
 import { endpoint, model } from "../support/table.ts";
 
@@ -132,7 +132,9 @@ function attempt(failure: FailureKind | null, status: number | null = null, at =
 
 /** With the cost that the evidence would have. */
 function usedBy(made: Estimate, ended: Omit<EndedRequest, "countsOnly">): Used | null {
-  return settledBy(made, ended, reportedCost({ ...ended, countsOnly: made.requestsOnly }, made.most));
+  const known = { ...ended, usage: knownUsage(ended, made.output) };
+  const used = settledBy(made, known, reportedCost({ ...known, countsOnly: made.requestsOnly }, made.most));
+  return used && { ...used, estimated: used.estimated || known.usage !== ended.usage };
 }
 
 /** Where the cost of a part is unknown. */
