@@ -132,7 +132,7 @@ const ROWS = {
   },
   too_large: {
     sentence: "the provider's answer is larger than the router accepts",
-    fix: "Request less output.",
+    fix: "Request less output, or smaller batches; operators raise `--max-answer-bytes`.",
     next: "elsewhere",
     effect: "nothing",
     traits: ["lasting"],

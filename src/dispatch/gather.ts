@@ -22,7 +22,7 @@ export interface GatherJob extends WalkJob {
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
   readonly targetOf: (candidate: Candidate) => Target;
-  /** Bytes of all answers together. */
+  /** Largest answer to one part, bytes. */
   readonly maxAnswerBytes: number;
 }
 
@@ -66,7 +66,7 @@ export class Gathering {
   readonly #dropped = new Set<DroppedField>();
   readonly #ends: (PartEnd | undefined)[];
   readonly #running = new Set<PlanWalk<PartAnswer>>();
-  readonly #siblings: Siblings;
+  readonly #siblings = new Siblings();
   /** For each part the candidate that answered it. */
   readonly #answeredBy: (Candidate | undefined)[];
   #next = 0;
@@ -77,7 +77,6 @@ export class Gathering {
 
   constructor(job: GatherJob) {
     this.#job = job;
-    this.#siblings = new Siblings(job.maxAnswerBytes);
     this.#ends = job.task.parts.map(() => undefined);
     this.#answeredBy = job.task.parts.map(() => undefined);
   }
@@ -150,7 +149,7 @@ export class Gathering {
   }
 
   #walkOf(part: UnaryPart): PlanWalk<PartAnswer> {
-    const { callersBody, deadline, ownDialect, targetOf } = this.#job;
+    const { callersBody, deadline, ownDialect, targetOf, maxAnswerBytes } = this.#job;
     const siblings = this.#siblings;
     return new PlanWalk<PartAnswer>(
       this.#job,
@@ -158,7 +157,7 @@ export class Gathering {
         prepare: (candidate, connection) => {
           const translated = candidate.endpoint.dialect !== ownDialect;
           const call = part.callTo(targetOf(candidate));
-          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, siblings, translated);
+          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, maxAnswerBytes, translated);
         },
         report: (report) => siblings.add(report),
       },

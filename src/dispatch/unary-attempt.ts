@@ -24,10 +24,9 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   readonly translated: boolean;
   readonly #candidate: Candidate;
   readonly #call: UnaryCall;
-  readonly #siblings: Siblings;
   readonly #startedAt = performance.now();
-  /** Bytes that the siblings have let it collect. */
-  #taken = 0;
+  readonly #maxAnswerBytes: number;
+  #collected = 0;
 
   /** @param callers the body as the caller sent it. @param deadline on the clock of `performance.now()`. */
   constructor(
@@ -36,7 +35,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     callers: JsonObject,
     connection: Connection,
     deadline: number,
-    siblings: Siblings,
+    maxAnswerBytes: number,
     translated: boolean,
   ) {
     super(connection, {
@@ -52,7 +51,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     this.translated = translated;
     this.#candidate = candidate;
     this.#call = call;
-    this.#siblings = siblings;
+    this.#maxAnswerBytes = maxAnswerBytes;
   }
 
   stop(cause: StopCause): void {
@@ -60,14 +59,12 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   }
 
   fail(failure: UpstreamFailure): void {
-    if (!this.ended) this.#siblings.giveBytesBack(this.#taken);
     this.#finish(reportedFailure(failure), null);
   }
 
   protected mayCollect(count: number): boolean {
-    if (!this.#siblings.takeBytes(count)) return false;
-    this.#taken += count;
-    return true;
+    this.#collected += count;
+    return this.#collected <= this.#maxAnswerBytes;
   }
 
   protected whole(bytes: AnswerBytes): void {
@@ -90,19 +87,13 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   }
 }
 
-/** State that the parts of one request share: their calls under way and ended, and the bytes that they may collect together. */
+/** State that the parts of one request share: their calls under way and ended. */
 export class Siblings {
   /** Provider id → calls of this request under way. */
   readonly #calls = new Map<string, number>();
   readonly #reports = new Map<string, AttemptReport & { readonly calls: number }>();
   #madeCalls = 0;
-  #bytesLeft: number;
   #waiting: (() => void)[] = [];
-
-  /** @param maxBytes of all answers together. */
-  constructor(maxBytes: number) {
-    this.#bytesLeft = maxBytes;
-  }
 
   callBegins(provider: string): void {
     this.#calls.set(provider, (this.#calls.get(provider) ?? 0) + 1);
@@ -124,18 +115,6 @@ export class Siblings {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
-  }
-
-  /** False where the answers would be larger than allowed. */
-  takeBytes(count: number): boolean {
-    if (count > this.#bytesLeft) return false;
-    this.#bytesLeft -= count;
-    return true;
-  }
-
-  /** Of an answer that is not kept. */
-  giveBytesBack(count: number): void {
-    this.#bytesLeft += count;
   }
 
   /** Counts calls that ended alike together: a batch of two thousand parts must not become two thousand lines of evidence. */

@@ -37,6 +37,8 @@ export interface ListenOptions {
   readonly tls?: TlsMaterial | undefined;
   /** Connections at once; those beyond are closed as they come. No bound where absent. */
   readonly maxConnections?: number | undefined;
+  /** How long a connection is kept without a request, milliseconds, above 0. */
+  readonly keepAlive?: number | undefined;
 }
 
 /** Bytes of a request's line and headers together. */
@@ -65,7 +67,7 @@ export async function listen(
   host: string,
   port: number,
   newRequestId: () => string,
-  { tls, maxConnections }: ListenOptions = {},
+  { tls, maxConnections, keepAlive = IDLE_TIME }: ListenOptions = {},
 ): Promise<Listening> {
   const server = serve(framework, {
     hostname: host,
@@ -91,7 +93,7 @@ export async function listen(
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
   node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;
-  node.keepAliveTimeout = IDLE_TIME;
+  node.keepAliveTimeout = keepAlive;
   // Node would leave those beyond out and say nothing; their size is bounded.
   node.maxHeadersCount = 0;
   if (maxConnections !== undefined) node.maxConnections = maxConnections;

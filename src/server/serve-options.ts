@@ -48,7 +48,10 @@ export interface ServeOptions {
   readonly firstKeyFile?: string;
   /** Connections to the public listener at once, in each process. */
   readonly maxConnections?: number;
-  readonly limits?: Pick<ServerLimits, "bodyBytes"> & { readonly inFlight: number; readonly bodyMemory: number };
+  /** How long a connection to the public listener is kept without a request, milliseconds; 75 s where absent. */
+  readonly keepAlive?: number;
+  readonly limits?: Pick<ServerLimits, "bodyBytes"> &
+    Partial<Pick<ServerLimits, "answerBytes">> & { readonly inFlight: number; readonly bodyMemory: number };
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   /** Compiled policies; `null` for none. */

@@ -167,8 +167,9 @@ async function open(
   opened.add(async () => admin?.close(0));
   // Streams whose clients left are read on without a connection of ours, and are settled before the limits are closed.
   opened.add(() => snapshots.idle());
-  const { host, port, maxConnections } = options;
-  const listenPublic = role.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections }));
+  const { host, port, maxConnections, keepAlive } = options;
+  const listenPublic =
+    role.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive }));
   const main = await listenPublic();
   opened.add(() => main.close(options.drain, () => stopOrder.give()));
   const reload = async (): Promise<BuiltSnapshot> => {

@@ -60,7 +60,7 @@ async function chatting(answer: (response: ServerResponse) => void, price: Price
 
 describe("the cost of a request in the evidence", () => {
   it("is known of a stream that its client left, from the counts at its beginning and the characters that came", async () => {
-    const text = "word ".repeat(24);
+    const text = "text ".repeat(24);
     const events = [
       {
         type: "message_start",

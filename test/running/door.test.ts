@@ -70,6 +70,15 @@ describe("too much at once", () => {
     expect([first.destroyed, second.destroyed]).toEqual([false, false]);
   });
 
+  it("keeps a connection without a request for as long as --keep-alive has it", { timeout: 20_000 }, async () => {
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 1_000 });
+    const socket = open(server.url);
+    socket.resume().write("GET /status HTTP/1.1\r\nhost: x\r\n\r\n");
+    // The default is 75 s, beyond this test's time.
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(socket.destroyed).toBe(true);
+  });
+
   it("stops a quick provider where a client does not read", { timeout: 60_000 }, async () => {
     const event = sse(delta("x".repeat(60_000)));
     const most = 1_500;

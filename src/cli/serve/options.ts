@@ -53,6 +53,11 @@ ${ENVIRONMENT_HELP}
   --tls-key FILE      its key (default: $SIGNALBOX_TLS_CERT and $SIGNALBOX_TLS_KEY, or no TLS)
   --max-in-flight N   inference requests at once in each process; more get 503 (default: 2000)
   --max-connections N connections at once in each process; more are closed (default: 10000)
+  --keep-alive SECONDS
+                      how long a connection is kept without a request, 1 to 3600: longer than the balancer in front
+                      keeps its own (default: 75)
+  --max-answer-bytes N
+                      largest answer in one piece, or part of a batch, that a provider may send (default: 33554432)
   --max-body-bytes N  largest body of a request (default: 33554432)
   --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503
                       (default: a quarter of the machine's or container's memory, divided by the workers)
@@ -104,6 +109,9 @@ function readWorkers(given: string): number {
   if (count < 1 || count > 64) throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
   return count;
 }
+
+/** Bytes: a longer text would not fit into one string. */
+const LARGEST_BODY = 512 * 1024 * 1024;
 
 /** The largest body has to fit into the third that one key gets at most ({@link FairShare}). */
 const LEAST_BODIES = 3;
@@ -178,6 +186,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     drain: { type: "string", default: "30" },
     "max-in-flight": { type: "string", default: "2000" },
     "max-connections": { type: "string", default: "10000" },
+    "keep-alive": { type: "string", default: "75" },
+    "max-answer-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "drain-delay": { type: "string", default: "0" },
     "no-watch": { type: "boolean", default: false },
@@ -190,7 +200,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   const database = databasePath(values.database, io);
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
-  const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], 512 * 1024 * 1024);
+  const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], LARGEST_BODY);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
@@ -210,7 +220,9 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     console: readConsole(values.console, values["admin-host"], flags),
     firstKeyFile: resolve(io.cwd, values["first-key-file"] ?? firstKeyFile(database, io.cwd)),
     maxConnections: readCount("--max-connections", values["max-connections"], 1_000_000),
+    keepAlive: readCount("--keep-alive", values["keep-alive"], 3_600) * 1000,
     limits: {
+      answerBytes: readCount("--max-answer-bytes", values["max-answer-bytes"], LARGEST_BODY),
       inFlight: readCount("--max-in-flight", values["max-in-flight"], 1_000_000),
       bodyBytes,
       bodyMemory: readBodyMemory(values["body-memory"], bodyBytes, workers),

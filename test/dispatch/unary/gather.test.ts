@@ -271,9 +271,18 @@ describe("gathering parts", () => {
 
   it("collects no more bytes than it may", async () => {
     const gathered = await new Gathering(
-      jobOf([{ id: "a", reply: () => ok }], emptyCallLog(), { maxAnswerBytes: 30 }),
+      jobOf([{ id: "a", reply: () => ok }], emptyCallLog(), { maxAnswerBytes: 4 }),
     ).run();
     expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
+  });
+
+  it("bounds the answer to each part alone, whatever all of them hold together", async () => {
+    const task = echoTask(["x", "y", "z", "u", "v", "w"], 1, false);
+    const job = jobOf([{ id: "a", reply: () => ok }], emptyCallLog(), { task, maxAnswerBytes: 5 });
+    const gathered = await new Gathering(job).run();
+    expect(textsOf(gathered)).toHaveLength(6);
+    const bytes = gathered.ends?.map((end) => ("bytes" in end ? end.bytes.whole.length : 0)) ?? [];
+    expect(bytes).toEqual([5, 5, 5, 5, 5, 5]);
   });
 });
 
