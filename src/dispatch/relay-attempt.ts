@@ -234,8 +234,12 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #endStream(stream: AnswerStream): void {
-    const { ending, events } = judgedEnd(stream, this.#mayBeCut);
-    if (ending.failure !== null) return this.fail(ending.failure);
+    const end = judgedEnd(stream, this.#mayBeCut);
+    if (end.ending.failure !== null) this.fail(end.ending.failure);
+    else this.#sendEnd(end);
+  }
+
+  #sendEnd({ ending, events }: ReturnType<typeof judgedEnd>): void {
     this.#send(ending, () => {
       this.#outbox?.becomeDurable();
       this.#outbox?.add(events);
@@ -253,6 +257,12 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   fail(reported: UpstreamFailure): void {
     if (this.ended) return;
     if (this.#readOn !== null) return this.#readOn.stop();
+    if (reported.kind === "timeout_idle" && this.#stream !== null) {
+      // Some providers keep the connection open after the end of a protocol without a last mark; the counts prove it.
+      const end = judgedEnd(this.#stream, true);
+      this.exchange.cancel();
+      if (end.ending.failure === null) return this.#sendEnd(end);
+    }
     const failure = reportedFailure(reported);
     if (this.#firstByteAt !== null && this.#stream !== null) {
       const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);

@@ -276,7 +276,7 @@ it("says the stream's own failure in the caller's grammar, and no text of the pr
   expect(`${messages}${responses}`).not.toContain("CANARY");
 });
 
-it.each([null, "", undefined])("never makes up an end for an answer whose finish reason is %j", async (reason) => {
+it.each([null, undefined])("never makes up an end for an answer whose finish reason is %j", async (reason) => {
   const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: reason };
   const upstream = await startUpstream((response, { body }) => {
     if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
@@ -299,6 +299,48 @@ it.each([null, "", undefined])("never makes up an end for an answer whose finish
   }
   await router.settled(6);
   for (const { terminal } of router.outcomes) expect(terminal).toBe("failed");
+});
+
+it("ends an answer of an unknown reason as cut short, streamed and whole, after one call", async () => {
+  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: "novelty" };
+  const upstream = await startUpstream((response, { body }) => {
+    if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(sse({ choices: [said] }) + sse("[DONE]"));
+  });
+  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+  const bodies = [
+    ["/v1/responses", { input: "hello" }, /"status":"incomplete"/],
+    ["/v1/completions", { prompt: "hello" }, /"finish_reason":"length"/],
+    ["/api/v1/messages", ask, /"stop_reason":"max_tokens"/],
+  ] as const;
+  for (const [path, body, end] of bodies) {
+    for (const stream of [false, true]) {
+      const response = await call(router, path, { ...body, stream });
+      expect(response.status, path).toBe(200);
+      expect(await response.text(), path).toMatch(end);
+    }
+  }
+  await router.settled(6);
+  for (const { terminal, finish } of router.outcomes) expect([terminal, finish]).toEqual(["incomplete", "other"]);
+  expect(upstream.calls).toHaveLength(6);
+});
+
+it("names the failure of a call whose arguments are no object, on messages, streamed and whole", async () => {
+  const called = { name: "f", arguments: '{"a":1}{"a":1}' };
+  const message = { tool_calls: [{ index: 0, id: "c", type: "function", function: called }] };
+  const said = { index: 0, delta: message, message, finish_reason: "tool_calls" };
+  const upstream = await startUpstream((response, { body }) => {
+    if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(sse({ choices: [said] }) + sse("[DONE]"));
+  });
+  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+  for (const stream of [false, true]) {
+    const text = await (await call(router, "/api/v1/messages", { ...ask, stream })).text();
+    expect(text).toContain("malformed_tool_use");
+    expect(text).not.toContain("message_stop");
+  }
 });
 
 describe("a whole Response that says failed", () => {

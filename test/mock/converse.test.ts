@@ -119,13 +119,13 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
   test.each([
     ["+finish=content_filter", "content_filter"],
     ["+finish=context_window", "context_window"],
+    ["+finish=unknown", "other"],
     ["+refusal", "content_filter"],
   ])("%s ends with %s", async (settings, reason) => {
     expect((await ask(await mockForTest(), request, settings)).answer.finish?.reason).toBe(reason);
   });
 
   test.each([
-    ["+finish=unknown", "malformed"],
     ["+malformed", "malformed"],
     ["+no-finish", stream ? "truncated" : "malformed"],
     ...(stream

@@ -180,9 +180,10 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
       for (const [position, event] of arrived.entries()) {
         const { response, ...rest } = event;
         const { response: original, ...others } = recorded[position] ?? {};
-        // Lists that text parts lack are added, and nothing else.
+        // Numbers of events and lists that text parts lack are added, and nothing else.
         const { type } = others;
-        expect(rest, recording.id).toEqual(typeof type === "string" ? fillEvent(type, others) : others);
+        const numbered = { sequence_number: position, ...others };
+        expect(rest, recording.id).toEqual(typeof type === "string" ? fillEvent(type, numbered) : numbered);
         if (response !== undefined) expectSame(response, original, recording.id);
       }
       relayed += 1;

@@ -38,7 +38,8 @@ class GeminiParser extends SseEventParser<AnswerReader> {
     const error = errorOf(piece);
     if (error !== null) this.reader.fail(readErrorFrame(error));
     else if (isJsonObject(piece)) this.reader.take(piece);
-    else this.reader.fail(answerFailure("malformed"));
+    // What follows a proper end and is no piece of an answer does not undo it.
+    else if (!this.reader.conclude()) this.reader.fail(answerFailure("malformed"));
   }
 
   protected override close(): void {

@@ -137,7 +137,8 @@ export class ChatAnswerReader extends AnswerEvents {
     const failure = choiceFailure(choice);
     if (failure !== null) return this.fail(failure);
     // vLLM names the stop sequence (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html); others repeat the reason there.
-    if (finishReason(stopped) === "other") this.#stopSequence = textOf(stopped);
+    const sequence = textOf(stopped);
+    if (finishReason(stopped) === "other" || /[A-Z]/.test(sequence)) this.#stopSequence = sequence;
     // A whole answer has no later piece that could give the reason.
     const reason = whole && finishValue === "" ? "other" : finishReason(finishValue);
     if (reason === null) return;

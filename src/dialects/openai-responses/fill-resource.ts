@@ -53,6 +53,37 @@ export function fillEvent(type: string, event: JsonObject): JsonObject {
   return ITEM_EVENTS.has(type) && item !== undefined ? { ...event, item: fillItem(item) } : event;
 }
 
+/** Events about a part of an item's content. */
+const PART = /^response\.(?:content_part|output_text|refusal|reasoning_text)\./;
+
+/**
+ * Positions of items and parts that a provider leaves out (llama.cpp's server, https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md), by the
+ * order of the events. Official clients find items by them.
+ */
+export class EventPositions {
+  /** Item id → its position. */
+  readonly #items = new Map<JsonValue | undefined, number>();
+  #part = 0;
+
+  /** What the event lacks; `null` where it lacks none. Each event once, in their order. */
+  missing(type: string, event: JsonObject): JsonObject | null {
+    const { item, item_id: id, output_index: index, content_index: content } = event;
+    const isItem = isJsonObject(item);
+    if (!isItem && id === undefined) return null;
+    const name = isItem ? item["id"] : id;
+    const known = this.#items.get(name) ?? Math.max(this.#items.size - 1, 0);
+    const begins = type === "response.output_item.added";
+    const position = typeof index === "number" ? index : begins ? this.#items.size : known;
+    if (begins) {
+      this.#items.set(name, position);
+      this.#part = -1;
+    } else if (type === "response.content_part.added") this.#part += 1;
+    const lacksPart = PART.test(type) && typeof content !== "number";
+    if (typeof index === "number" && !lacksPart) return null;
+    return { output_index: position, ...(lacksPart ? { content_index: Math.max(this.#part, 0) } : {}) };
+  }
+}
+
 /** Whether every item of an output has what the surface promises. */
 function isFullOutput(output: JsonValue | undefined): boolean {
   return !Array.isArray(output) || output.every(isFullItem);

@@ -9,7 +9,7 @@ import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { formatSseEvent } from "../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed, failedObject } from "./resource.ts";
 import { terminalOf, terminalStatus, saidIn, wholeTerminal, readUsage } from "./ending.ts";
-import { fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
+import { EventPositions, fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
 import { tagEvent, tagResource } from "./sealed-reasoning.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
@@ -64,6 +64,7 @@ const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
 class ResponsesStreamObserver extends RelayedStream {
   readonly #context: AnswerContext;
   readonly #output = new PartialOutput();
+  readonly #positions = new EventPositions();
   /** An event of the answer has been given: what ends it must be one too. */
   #begun = false;
   /** The resource of the last lifecycle event. */
@@ -109,16 +110,18 @@ class ResponsesStreamObserver extends RelayedStream {
     if (type === null) return this.refuse("malformed");
     if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.has(type);
+    const missing = this.#missing(type, value);
     if (!isPrelude && !TERMINALS.has(type)) {
-      const tagged = tagEvent(value, this.#context.signatureFamily);
-      this.#count(value);
+      const placed = missing === null ? value : { ...value, ...missing };
+      const tagged = tagEvent(placed, this.#context.signatureFamily);
+      this.#count(placed);
       this.#output.take(type, tagged);
       const characters = charactersOf(type, value);
       this.hasOutput ||= characters > 0;
       // What follows the pieces of a part or of an item repeats them.
       if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
       this.#begun = true;
-      events.push(tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data));
+      events.push(tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data, missing));
       return;
     }
     const { response } = value;
@@ -127,8 +130,9 @@ class ResponsesStreamObserver extends RelayedStream {
     // What ends the client's stream instead has its number.
     if (this.failure !== null) return;
     this.#count(value);
-    const isWhole = isFullResource(response) && tagEvent(value, this.#context.signatureFamily) === value;
-    events.push(isWhole ? bytes : this.#printed(type, data));
+    const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
+    const isWhole = missing === null && isFullResource(response) && !isTagged;
+    events.push(isWhole ? bytes : this.#printed(type, data, missing));
     this.#begun = true;
     this.done = !isPrelude;
     this.hasOutput ||= this.done;
@@ -145,17 +149,25 @@ class ResponsesStreamObserver extends RelayedStream {
   }
 
   /** The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what the provider printed is printed again. */
-  #printed(type: string, data: string): Uint8Array {
+  #printed(type: string, data: string, missing: JsonObject | null): Uint8Array {
     const exact = parseExactJsonText(data);
-    const event = tagEvent(isJsonObject(exact) ? exact : {}, this.#context.signatureFamily);
-    if (event !== exact) this.edits |= SIGNATURES_MARKED;
+    const placed: JsonObject = { ...(isJsonObject(exact) ? exact : {}), ...missing };
+    const event = tagEvent(placed, this.#context.signatureFamily);
+    if (event !== placed) this.edits |= SIGNATURES_MARKED;
     const { response } = event;
     const isLifecycle = isJsonObject(response);
-    if (isLifecycle ? isFullResource(response) : isFullEvent(type, event))
-      return formatSseEvent(JSON.stringify(event), type);
-    this.edits |= MEMBERS_FILLED;
+    const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
+    if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
+    if (isFull) return formatSseEvent(JSON.stringify(event), type);
     const filled = isLifecycle ? { ...event, response: fillResource(response, this.#context) } : fillEvent(type, event);
     return formatSseEvent(JSON.stringify(filled), type);
+  }
+
+  /** The positions that the event lacks; `null` where it has all. */
+  #missing(type: string, event: JsonObject): JsonObject | null {
+    const positions = this.#positions.missing(type, event);
+    if (typeof event["sequence_number"] === "number" || !type.startsWith("response.")) return positions;
+    return { sequence_number: this.#nextSequence, ...positions };
   }
 
   /** The number says which event it is: an identical repetition is not a second one. */

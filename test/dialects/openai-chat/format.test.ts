@@ -52,6 +52,18 @@ describe("a request for a chat provider", () => {
     });
   });
 
+  it("gives signatures of calls and texts back where the provider had them", () => {
+    const signed = (signature: string) =>
+      ({ kind: "reasoning", text: "", summary: false, signature, family: "family" }) as const;
+    const second = { ...call, id: "d" };
+    const { messages } = messagesOf(assistant(signed("text.T"), text("a"), signed("call.C"), call, second));
+    const extra = (thought_signature: string) => ({ extra_content: { google: { thought_signature } } });
+    expect(messages).toMatchObject([
+      { content: "a", ...extra("T"), tool_calls: [{ id: "c", ...extra("C") }, { id: "d" }] },
+    ]);
+    expect(JSON.stringify(messages)).not.toContain("reasoning_details");
+  });
+
   it.each<[Partial<GenerateRequest>, JsonObject, readonly string[]]>([
     [{ maxOutputTokens: 5, temperature: 0, topP: 1 }, { max_completion_tokens: 5, temperature: 0, top_p: 1 }, []],
     [

@@ -347,6 +347,96 @@ describe("a stream of a chat provider", () => {
     expect(shortOf(collectAnswer(events))).toEqual(["text: a"]);
   });
 
+  it.each<[string, readonly JsonObject[]]>([
+    [
+      "whose first fragment has no function",
+      [
+        { index: 0, id: "c", type: "function", function: null },
+        { index: 0, id: null, function: { name: "get_weather", arguments: "{}" } },
+      ],
+    ],
+    [
+      "whose name comes in pieces",
+      [
+        { index: 0, id: "c", function: { name: "get_" } },
+        { index: 0, function: { name: "weather", arguments: "{}" } },
+      ],
+    ],
+    [
+      "whose name grows",
+      [
+        { index: 0, id: "c", function: { name: "get" } },
+        { index: 0, function: { name: "get_weather" } },
+        { index: 0, function: { arguments: "{}" } },
+      ],
+    ],
+    [
+      "whose name is repeated",
+      [
+        { index: 0, id: "c", function: { name: "get_weather", arguments: "{" } },
+        { index: 0, function: { name: "get_weather", arguments: "}" } },
+      ],
+    ],
+  ])("reads a call %s", (_, fragments) => {
+    const named = (name: string) => ({ name, description: null, parameters: null, strict: null, cache: null });
+    const tools = [named("get"), named("get_weather")];
+    const events = stream([...fragments.map((fragment) => chunk(tool(fragment))), chunk({}, "tool_calls"), done], {
+      tools,
+    });
+    expect(shortOf(collectAnswer(events))).toEqual(["c get_weather({})"]);
+  });
+
+  it("ignores entries of the list of calls that are empty", () => {
+    const empty = [null, {}].map((entry) => chunk({ tool_calls: [entry] }));
+    const events = stream([...empty, chunk({ content: "a" }), chunk({ tool_calls: null }, "stop"), done]);
+    expect([shortOf(collectAnswer(events)), finishOf(events)]).toEqual([["text: a"], "stop"]);
+  });
+
+  it("reads parts of the content, and records those of unknown kinds as dropped", () => {
+    const summary = [{ type: "summary_text", text: "hm" }];
+    const content = [
+      { type: "reasoning", summary },
+      { type: "output_text", text: "a" },
+      { type: "reference" },
+      { type: "novel" },
+    ];
+    const events = stream([chunk({ content }, "stop"), done]);
+    expect(shortOf(collectAnswer(events))).toEqual(["reasoning: hm", "text: a"]);
+    expect(droppedBy(events)).toEqual(["citations_dropped", "unknown_content_dropped"]);
+  });
+
+  it("names the stop sequence that the provider names", () => {
+    const ended = (stop_reason: string | number) =>
+      collectAnswer(stream([{ choices: [{ delta: { content: "a" }, finish_reason: "stop", stop_reason }] }, done]))
+        .finish;
+    expect(ended("END")).toEqual({ reason: "stop_sequence", stopSequence: "END" });
+    expect(ended("end_turn")).toEqual({ reason: "stop", stopSequence: null });
+    expect(ended(128_001)).toEqual({ reason: "stop", stopSequence: null });
+  });
+
+  it("puts the signature of a call or a text before it, or drops it on record where no family reads it", () => {
+    const extra_content = { google: { thought_signature: "c2ln" } };
+    const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" }, extra_content };
+    const lines = [chunk({ content: "a", extra_content }), chunk(tool(call)), chunk({}, "tool_calls"), done];
+    expect(collectAnswer(stream(lines)).blocks).toMatchObject([
+      { kind: "reasoning", signature: "text.c2ln", family: "family" },
+      { kind: "text", text: "a" },
+      { kind: "reasoning", signature: "call.c2ln", family: "family" },
+      { kind: "tool_call", name: "f" },
+    ]);
+    const unread = stream(lines, {}, targetOf("openai-chat", { ...MODEL, signatureFamily: null }));
+    expect(droppedBy(unread)).toEqual(["signature_dropped"]);
+  });
+
+  it("ignores events of blank data", () => {
+    const blank = new TextEncoder().encode("data:\n\ndata:  \n\n");
+    const parser = chatUpstream.parseStream(canon(), target);
+    const events = [blank, bytesOf([chunk({ content: "a" }, "stop")]), blank, bytesOf([done])].flatMap((bytes) => [
+      ...parser.push(bytes),
+    ]);
+    expect(finishOf([...events, ...parser.end()])).toBe("stop");
+  });
+
   it("fails with an error event, whatever its data looks like", () => {
     const parser = chatUpstream.parseStream(canon(), target);
     const events = parser.push(formatSseEvent('{"message":"secret"}', "error"));

@@ -464,16 +464,43 @@ describe("texts of a stream", () => {
     const observer = relay.observe(contextOf(parse({ stream: true })));
     const sent = lacking.flatMap((event) => observer.push(event));
     const whole = { ...item, content: [filled] };
-    expect(read(textOf(sent)).events).toEqual([
+    const numbered = [
       { type: "response.output_item.added", output_index: 0, item: whole },
       { type: "response.content_part.added", ...where, part: filled },
       { type: "response.output_text.delta", ...where, delta: "a", obfuscation: "x", logprobs: [] },
       { type: "response.output_text.done", ...where, text: "a", logprobs: [] },
       { type: "response.content_part.done", ...where, part: filled },
       { type: "response.output_item.done", output_index: 0, item: whole },
+    ].map((event, index) => ({ ...event, sequence_number: index }));
+    expect(read(textOf(sent)).events).toEqual([
+      ...numbered,
       expect.objectContaining({ response: expect.objectContaining({ output: [whole] }) }),
     ]);
     const again = relay.observe(contextOf(parse({ stream: true })));
     for (const event of sent) expect(again.push(event)).toEqual([event]);
+  });
+
+  it("get positions and numbers that the provider omits, by the order of the events", () => {
+    const second = { ...item, id: "n" };
+    const lacking = [
+      { type: "response.created", response: resource("in_progress") },
+      { type: "response.output_item.added", item: { ...item, content: [] } },
+      { type: "response.content_part.added", item_id: "m", part: filled },
+      { type: "response.output_text.delta", item_id: "m", delta: "a", logprobs: [] },
+      { type: "response.content_part.added", item_id: "m", part: filled },
+      { type: "response.output_text.delta", item_id: "m", delta: "b", logprobs: [] },
+      { type: "response.output_item.added", item: { ...second, content: [] } },
+      { type: "response.output_text.delta", item_id: "n", delta: "c", logprobs: [] },
+      { type: "response.output_item.done", item },
+      { type: "response.completed", response: resource("completed", { output: [item, second] }) },
+    ].map((event) => formatSseEvent(JSON.stringify(event), event.type));
+    const observer = relay.observe(contextOf(parse({ stream: true })));
+    const { events } = read(textOf(lacking.flatMap((event) => observer.push(event))));
+    expect(events.map((event) => event["sequence_number"])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const positions = events.map((event) => [event["output_index"], event["content_index"]]);
+    const none = [undefined, undefined];
+    const expected = [none, [0], [0, 0], [0, 0], [0, 1], [0, 1], [1], [1, 0], [0], none];
+    expect(positions).toEqual(expected.map(([output, content]) => [output, content]));
+    expect(observer.end().ending).toMatchObject({ failure: null, edits: editSet("answer_members_filled") });
   });
 });

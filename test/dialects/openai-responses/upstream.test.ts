@@ -43,6 +43,19 @@ function answer(...events: readonly JsonObject[]) {
 }
 
 describe("a provider's stream", () => {
+  it("is malformed where a piece follows for a call that was whole", () => {
+    const { failure, finish } = answer(
+      item("added", 0, call("")),
+      event("function_call_arguments.delta", 0, { delta: '{"x":1}' }),
+      item("added", 1, { ...call(""), call_id: "d", id: "g" }),
+      event("function_call_arguments.delta", 1, { delta: "{}" }),
+      event("function_call_arguments.delta", 0, { delta: ',"y":2}' }),
+      end("completed"),
+    );
+    expect(finish).toBeNull();
+    expect(failure).toMatchObject({ kind: "malformed", code: "torn_tool_call" });
+  });
+
   it.each<[string, readonly JsonObject[], readonly object[], string]>([
     [
       "deltas",
