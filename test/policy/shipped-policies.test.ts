@@ -117,6 +117,6 @@ describe("docs/policies.md", () => {
   });
 });
 
-test("policies/input.schema.json, which editors read, is the schema that policies are checked with", () => {
-  expect(JSON.parse(read("policies/input.schema.json"))).toEqual(POLICY_INPUT_SCHEMA);
+test("schemas/input.schema.json, which editors read, is the schema that policies are checked with", () => {
+  expect(JSON.parse(read("schemas/input.schema.json"))).toEqual(POLICY_INPUT_SCHEMA);
 });

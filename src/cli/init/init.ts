@@ -96,13 +96,14 @@ function readAnswers(given: Given): InitAnswers {
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
-/** Schemas of routes.yaml, of the files that it includes, and of overlays (docs/editor.md). They refer to one another, so all are written. */
-const EDITOR_SCHEMAS = ["routes.schema.json", "routes-part.schema.json", "routes-overlay.schema.json"];
+/** Schemas for editors (docs/editor.md). Outside of `policies`, where `opa` would take them for data. */
+const EDITOR_SCHEMAS = ["routes", "routes-part", "routes-overlay", "assertions", "input"].map(
+  (name) => `${name}.schema.json`,
+);
 
 async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
   const copies = [
-    "policies/input.schema.json",
-    "policies/assertions.schema.json",
+    ".regal/config.yaml",
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];

@@ -26,7 +26,13 @@ function codeOf(code: string): PolicyCode {
   return (Object.hasOwn(CODES, code) ? CODES[code] : undefined) ?? "POLICY_COMPILE";
 }
 
-function hintOf({ code, details }: Failure): string | undefined {
+/** Rules of OPA 0.x, which version 1 refuses: bodies without `if`, partial sets without `contains`. */
+const OLD_SYNTAX = /`(?:if|contains)` keyword is required|keyword cannot be used for rule name/;
+
+function hintOf({ code, message, details }: Failure): string | undefined {
+  if (OLD_SYNTAX.test(message)) return "This is the syntax of OPA 0.x: run `opa fmt --v0-v1 --write` on the folder.";
+  if (/^undefined ref: input\.model\b/.test(message))
+    return "The route that the caller named is input.request.route; the model of a candidate is candidate.model.";
   if (code === "rego_unsafe_var_error") {
     return "It has no value: quote it if it is text, import it if it belongs to a library, bind it with `some` or `:=`.";
   }

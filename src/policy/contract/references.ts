@@ -12,6 +12,36 @@ const APPROVED: Readonly<Record<keyof PolicyData["approved"], true>> = {
   dimensions: true,
 };
 
+const TEXT = "A policy makes no text: declare reasons in METADATA, and set reason.<constraint> to one of them.";
+const TIME = "The time of the request is in input.time.hour and input.time.day.";
+const IDENTITY = "The caller is verified already: read input.workspace.labels and input.key.labels.";
+const NETWORK = "A policy calls nothing: put facts into labels of keys and workspaces, or into routes.yaml.";
+
+/** Replacements of refused built-ins; the first form that fits. docs/builtins.md lists what there is. */
+const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:sprintf|internal\.template_string|strings\.render_template|json\.marshal_with_options|yaml\.marshal)$/, TEXT],
+  [/^trace$/, "`signalbox explain` prints how a request is decided."],
+  [/^re_match$/, "Write regex.match(pattern, text)."],
+  [/^strings\.any_prefix_match$/, "Write `some prefix in […]` and startswith(text, prefix)."],
+  [/^strings\.any_suffix_match$/, "Write `some suffix in […]` and endswith(text, suffix)."],
+  [/^(?:any|all)$/, "Write `some x in […]` for any, and `every x in […] { … }` for all."],
+  [/^set_diff$/, "Write left - right."],
+  [/^cast_/, "Leave the cast out: types are checked when the policy is compiled."],
+  [/^numbers\.range/, "Write the numbers out: [1, 2, 3]."],
+  [/^object\.subset$/, "Compare the members that matter, or sets: count(small - large) == 0."],
+  [/^(?:regex\.|glob\.quote_meta)/, "Write regex.match(pattern, text) or glob.match(pattern, [], text)."],
+  [/^(?:indexof_n|strings\.)/, "Write indexof(text, part), contains(text, part) or split(text, separator)."],
+  [/^net\.cidr_/, "Write net.cidr_contains(range, address) or net.cidr_intersects(range, range)."],
+  [/^semver\./, 'Write split(version, ".") and to_number of its parts.'],
+  [/^rego\.metadata\./, "Write the value as a rule, such as `limit := 3`."],
+  [/^time\./, TIME],
+  [/^(?:io\.jwt\.|crypto\.)/, IDENTITY],
+  [/^(?:http\.|net\.lookup|providers\.)/, NETWORK],
+  [/^opa\.runtime$/, "Write values that differ by environment into an overlay of routes.yaml."],
+  [/^(?:rand\.|uuid\.)/, "Equal requests get equal decisions: shares of traffic are `weights` of a route."],
+  [/./, "Compare members of `input` themselves, which are finite values; docs/builtins.md lists the built-ins."],
+];
+
 /** What a module may call and read besides its input. Tests may do more: they replace data and call their policy. */
 export function checkReferences(
   file: PolicyFile,
@@ -24,7 +54,8 @@ export function checkReferences(
   };
   for (const builtin of facts.builtins) {
     const why = builtin.nondeterministic ? "is not deterministic" : "is not available to policies";
-    report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`);
+    const hint = REPLACEMENTS.find(([form]) => form.test(builtin.name))?.[1];
+    report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`, hint);
   }
   if (file.kind === "test") return diagnostics;
   for (const location of facts.withs) report("POLICY_WITH", location, "`with` is used outside of a test");
@@ -55,7 +86,10 @@ function dataProblem(
     const hint = `It has ${Object.keys(APPROVED).join(", ")}.`;
     return { code: "POLICY_DATA_PATH", message: `data.approved has no member ${second}`, hint };
   }
-  if (root !== "signalbox" || path.length < 3) return { code: "POLICY_DATA_PATH", message: `${shown} may not be read` };
+  if (root !== "signalbox" || path.length < 3) {
+    const hint = "Facts about callers are labels of keys and workspaces; data has regions and approved.";
+    return { code: "POLICY_DATA_PATH", message: `${shown} may not be read`, hint };
+  }
   const [, , module, rule] = path;
   if (file.package.every((step, index) => step === path[index])) return null;
   if (second !== "lib") return { code: "POLICY_DATA_PATH", message: `${shown} belongs to another policy` };

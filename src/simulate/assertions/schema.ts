@@ -165,7 +165,7 @@ const coverage = object("How much of head all classes together must use, in per 
 });
 
 /**
- * The shape of `policies/assertions.yaml`: what is checked, what editors complete (`policies/assertions.schema.json`) and what
+ * The shape of `policies/assertions.yaml`: what is checked, what editors complete (`schemas/assertions.schema.json`) and what
  * `docs/assertions.md` lists are this one value. Whether names exist is checked in `check-names.ts`.
  */
 export const ASSERTIONS_SCHEMA: Schema = {

@@ -524,8 +524,8 @@ describe("names of one side", () => {
 
 describe("the schema", () => {
   // When this fails: `npm run generate`.
-  test("policies/assertions.schema.json is what is checked", () => {
-    const file = readFileSync(new URL("../../../policies/assertions.schema.json", import.meta.url), "utf8");
+  test("schemas/assertions.schema.json is what is checked", () => {
+    const file = readFileSync(new URL("../../../schemas/assertions.schema.json", import.meta.url), "utf8");
     expect(JSON.parse(file)).toEqual(JSON.parse(JSON.stringify(ASSERTIONS_SCHEMA)));
   });
 
