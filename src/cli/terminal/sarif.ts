@@ -49,7 +49,7 @@ function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>)
     ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
     ...(suppression === undefined
       ? {}
-      : { suppressions: [{ kind: "external", status: "accepted", justification: suppression }] }),
+      : { suppressions: [{ kind: "external", status: "accepted", justification: withoutLinks(suppression) }] }),
   };
 }
 

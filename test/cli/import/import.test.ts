@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -148,6 +157,9 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     ["a number that is none", `${ONE}    model_info: { max_tokens: many }\n`, "config.yaml:4:19"],
     ["an address that is none", ONE.replace("gpt-5", "gpt-5, api_base: nowhere"), "this is not an http(s) URL"],
     ["a file that is not there", `include: [models.yaml]\n${ONE}`, "the included file cannot be read"],
+    ["a file outside of its folder", `include: [../other.yaml]\n${ONE}`, "outside of the file's folder"],
+    ["a file by its absolute path", `include: [/etc/hosts]\n${ONE}`, "outside of the file's folder"],
+    ["a file by a way out and back", `include: [parts/../../other.yaml]\n${ONE}`, "outside of the file's folder"],
     ["two documents", `${ONE}---\n${ONE}`, "config.yaml:4"],
     ["an alias bomb", BOMB, "expand to too many values"],
     ["a huge file", `${ONE}# ${"x".repeat(1_100_000)}\n`, "characters, more than 1048576"],
@@ -172,6 +184,12 @@ describe("what cannot be imported is an error with its line, and nothing is writ
       1,
       ["error WRONG_VALUE: this is not a model id", " --> ids.txt:3:1"],
     ]);
+  });
+
+  test("an included file that is a link out of the folder is refused", async () => {
+    source(`include: [link.yaml]\n${ONE}`);
+    symlinkSync("/etc/hosts", join(folder, "link.yaml"));
+    expect((await run("litellm", "config.yaml")).stderr).toContain("outside of the file's folder");
   });
 
   test("an included file has its own name in the message", async () => {

@@ -1,4 +1,5 @@
-import { isAbsolute, join, dirname, posix } from "node:path";
+import { realpath } from "node:fs/promises";
+import { dirname, isAbsolute, join, posix, relative, sep, win32 } from "node:path";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { Fields } from "../fields.ts";
@@ -96,8 +97,15 @@ async function withIncludes(
   const fields = new Fields(tree, [], imported.findings);
   const members = new Map(tree.members);
   for (const { text: name, spot } of fields.texts("include").slice(0, MOST_INCLUDES)) {
-    const path = isAbsolute(name) ? name : join(dirname(file.path), name);
-    const shown = isAbsolute(name) ? name : posix.join(posix.dirname(file.shown), name);
+    const folder = dirname(file.path);
+    const path = join(folder, name);
+    // A file that somebody else wrote must not name what else is on this machine.
+    if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
+      const hint = "copy the file into the folder, and name it by its path from there";
+      imported.findings.add("WRONG_VALUE", spot.at, "the included file is outside of the file's folder", hint);
+      continue;
+    }
+    const shown = posix.join(posix.dirname(file.shown), name);
     const text = await readImportedText(path, shown);
     if (typeof text === "string") {
       imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
@@ -116,6 +124,13 @@ async function withIncludes(
     }
   }
   return imported.findings.failed ? null : { ...tree, members };
+}
+
+/** Whether a path leads below a folder, through links too; an absent file is reported when it is read. */
+async function isBelow(folder: string, path: string): Promise<boolean> {
+  const real = await realpath(path).catch(() => null);
+  const leads = real === null ? relative(folder, path) : relative(await realpath(folder), real);
+  return leads !== ".." && !leads.startsWith(`..${sep}`) && !isAbsolute(leads);
 }
 
 function credentialsOf(root: Fields, report: ImportReport): ReadonlyMap<string, Fields> {
