@@ -34,6 +34,7 @@ const OPAQUE: ReadonlySet<string> = new Set([
   "headers",
   "input_examples",
   "input_schema",
+  "json_schema",
   "logit_bias",
   "logprobs",
   "metadata",

@@ -188,6 +188,10 @@ describe("an object of a type that the protocol does not have", () => {
     const call = { type: "tool_use", id: "a", name: "f", input: own };
     const tool = { name: "f", input_schema: { type: "object", properties: { mcp: own } }, defer_loading: true };
     expect(passes(MESSAGES, { ...answered(call), tools: [tool] }, ["tools"])).toBe(true);
+    const format = { type: "json_schema", json_schema: own };
+    expect(
+      passes(CHAT, { ...messages({ role: "user", content: "a" }), response_format: format }, ["json_schema"]),
+    ).toBe(true);
     const search = { type: "tool_search_call", arguments: own };
     expect(passes(RESPONSES, input(search, { role: "user", content: "a" }), ["tools"])).toBe(true);
   });
