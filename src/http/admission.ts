@@ -22,6 +22,7 @@ import {
   type Settlement,
 } from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
+import { isPast, OUT_OF_TIME } from "./heads.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
@@ -130,6 +131,7 @@ export function admitToLimits(
     if (result === null) return UNLIMITED;
     const now = quotas.now();
     call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
+    if ("refused" in result && result.refused === "limits_unavailable" && isPast(deadline)) return OUT_OF_TIME;
     return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);

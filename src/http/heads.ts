@@ -205,3 +205,17 @@ export function newRequestId(): string {
   usedDigits += RANDOM_LENGTH;
   return idBytes.toString("latin1");
 }
+
+/** The caller's own deadline has passed, whatever the router was waiting for. */
+export const OUT_OF_TIME = codedError(
+  "upstream_timeout_total",
+  "The request's deadline passed before a provider's answer could be given.",
+);
+
+/** Timers of Node fire up to so much before their time, milliseconds. */
+const EARLY = 2;
+
+/** @param deadline on the clock of `performance.now()`. */
+export function isPast(deadline: number): boolean {
+  return performance.now() + EARLY >= deadline;
+}

@@ -4,7 +4,6 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
 import { NO_HEADERS, type InferenceRequest } from "../canon/request.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
@@ -12,7 +11,7 @@ import { refusedKind } from "../dialects/fields.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
-import { readBounds, type Bounds, commonHeaders, readClientRequestId } from "./heads.ts";
+import { readBounds, type Bounds, commonHeaders, readClientRequestId, isPast, OUT_OF_TIME } from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
 import { admitToLimits, callerBudget, type Admission } from "./admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
@@ -84,7 +83,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     }
     if ("code" in body) return recorder.refuse(snapshot, identity, body);
     recorder.read(body.bytes);
-    if (performance.now() >= bounds.deadline) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
+    if (isPast(bounds.deadline)) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
     const refusal = hold.beginRunning() ?? call.validate(body.value);
     if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
     const headers = endpoint.surface.headers?.read(incoming.headers) ?? NO_HEADERS;
@@ -208,8 +207,3 @@ async function relay(
   recorder.relayed({ ...outcome, usage: settlement.usage }, client.sent, settlement);
   return outcome.error;
 }
-
-const OUT_OF_TIME = codedError(
-  "upstream_timeout_total",
-  "The request's deadline passed before its body was read; no provider was called.",
-);

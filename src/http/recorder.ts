@@ -17,7 +17,7 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
-import { routeHeader } from "./heads.ts";
+import { isPast, OUT_OF_TIME, routeHeader } from "./heads.ts";
 import {
   answerRecord,
   attemptRecords,
@@ -103,8 +103,7 @@ export class Recorder {
   }
 
   /**
-   * Resolves when the decision is on disk; with an error where it cannot be, or not before the request's deadline. That
-   * is a 503 and not the deadline's 504: it is our store that was late, and no provider.
+   * Resolves when the decision is on disk; with a 503 where it cannot be, with a 504 where it is not before the request's deadline.
    *
    * @param deadline on the clock of `performance.now()`
    */
@@ -134,8 +133,10 @@ export class Recorder {
     const written = this.#evidence.decide(record);
     return new Promise((resolve) => {
       onceWritten(written, deadline, (isWritten) => {
-        if (!isWritten) this.#outcome = withoutCalls(UNRECORDED.status);
-        resolve(isWritten ? null : UNRECORDED);
+        if (isWritten) return resolve(null);
+        const error = deadline !== null && isPast(deadline) ? OUT_OF_TIME : UNRECORDED;
+        this.#outcome = withoutCalls(error.status);
+        resolve(error);
       });
     });
   }

@@ -576,6 +576,16 @@ describe("durability", () => {
     },
   );
 
+  it("answers 504 where the caller's deadline passes before the record is written", async () => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { evidence: { decide: () => new Promise(() => {}), settle: () => {} } },
+    });
+    const response = await post(router, hello, { "x-request-timeout-ms": "60" });
+    expect([response.status, (await errorOf(response)).code]).toEqual([504, "upstream_timeout_total"]);
+  });
+
   it("an error is not sent before its record either", async () => {
     const bad = await startUpstream((response) => answerJson(response, {}, 500));
     const disk = Promise.withResolvers<void>();
