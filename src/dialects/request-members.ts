@@ -19,9 +19,10 @@ export const ONLY_NULL = { parserRules: { type: "null" } } as const;
 const EMPTY_MEMBER = {
   title: "EmptyMember",
   description:
-    "Null, or an object that holds nothing else. An unknown member with such a value is left out of the request.",
-  type: ["null", "object"],
+    "Null, an empty list, or an object that holds nothing else. An unknown member with such a value is left out of the request.",
+  type: ["null", "object", "array"],
   minProperties: 1,
+  maxItems: 0,
   additionalProperties: { $ref: "#/components/schemas/EmptyMember" },
 } as const;
 
@@ -67,8 +68,14 @@ export const NULLABLE_OBJECT = { type: ["object", "null"] } as const;
 export const nullableNumber = (minimum: number, maximum: number) =>
   ({ type: ["number", "null"], minimum, maximum }) as const;
 
-export const nullableInteger = (minimum: number, maximum?: number) =>
-  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
+/** The most tokens of an answer that a model can be configured with; JSON has no largest integer. */
+export const LARGEST_COUNT = 1_000_000_000;
+
+/** A token of a prompt that the caller tokenised. */
+export const TOKEN = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
+
+export const nullableInteger = (minimum: number, maximum: number = LARGEST_COUNT) =>
+  ({ type: ["integer", "null"], minimum, maximum }) as const;
 
 export const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
 
@@ -108,7 +115,7 @@ export const COMPLETION_MEMBERS = {
   logit_bias: { ...NULLABLE_OBJECT, additionalProperties: { type: "number" } },
   max_tokens: nullableInteger(0),
   n: nullableInteger(1, 128),
-  seed: { type: ["integer", "null"] },
+  seed: nullableInteger(-(2 ** 63), 2 ** 63),
   stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
 } as const;
 

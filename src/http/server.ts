@@ -64,7 +64,8 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
   for (const endpoint of served) {
     const { method, path } = endpoint;
     const validate = validators.get(endpoint) ?? null;
-    const handler = nodeHandler({ runtime, validate, operations, capacity, console }, endpoint);
+    const plain = nodeHandler({ runtime, validate, operations, capacity, console }, endpoint);
+    const handler = endpoint.listener === "admin" ? withoutRebinding(runtime, plain) : plain;
     if (endpoint.kind === "inference") exact.push({ method, path, handler });
     const guarded = exactPath(unknown, path, handler);
     app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => runEvent(runtime, guarded, event));
@@ -72,6 +73,25 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
   if (console !== null) addConsole(app, runtime, console, unknown);
   app.all("/**", (event) => runEvent(runtime, unknown, event));
   return { framework: app, handleExact: (incoming, response) => handleExact(runtime, exact, incoming, response) };
+}
+
+/** IP literals, localhost, and names that public DNS cannot have. */
+const LOCAL_HOST = /^(?:[\d.]+|\[[\da-f:.]+\]|[\w-]+|.*\.(?:localhost|local|internal|svc))(?::\d+)?$/i;
+
+/**
+ * The admin listener requires no key, so a page on the Internet whose name resolves to this machine (DNS rebinding)
+ * must not read it. Browsers cannot leave Accept-Language out; Prometheus and probes do not send it.
+ */
+function withoutRebinding(runtime: Runtime, handler: NodeHandler): NodeHandler {
+  const message =
+    "A browser reached the admin listener under a name that is not its own: use its address, or the host of `console.url`.";
+  const refuse = refuseWith(runtime, invalidRequest("missing_host", message));
+  return (incoming, response) => {
+    const { host = "", "accept-language": language } = incoming.headers;
+    const url = runtime.snapshots.current.decider.table.console?.url ?? "";
+    const isOwn = language === undefined || LOCAL_HOST.test(host) || url.endsWith(`//${host}`);
+    return (isOwn ? handler : refuse)(incoming, response);
+  };
 }
 
 interface ExactRoute {

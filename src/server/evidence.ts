@@ -6,9 +6,17 @@ import { DuplicateDecisionError } from "../evidence/evidence-store.ts";
 import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";
 import { hasReachedProvider } from "../canon/failure.ts";
 
-/** Refusals that are written one by one at most, of each workspace and of anonymous callers: at once, and lasting a second. */
-const AT_ONCE = 100;
-const PER_SECOND = 10;
+/** Refusals that are written one by one at most: at once, and lasting a second. */
+interface Share {
+  readonly atOnce: number;
+  readonly perSecond: number;
+}
+
+/** Of each workspace. */
+const OF_WORKSPACE: Share = { atOnce: 100, perSecond: 10 };
+
+/** Of all anonymous callers together: their requests are never looked up one by one. */
+const OF_ANONYMOUS: Share = { atOnce: 10, perSecond: 0.1 };
 
 /** How often those beyond it are written as one, milliseconds. */
 const INTERVAL = 10_000;
@@ -20,7 +28,7 @@ type Evidence = Runtime["evidence"];
 
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_CODES);
 
-interface Share {
+interface Allowance {
   left: number;
   at: number;
 }
@@ -56,16 +64,17 @@ export function foldedRefusals(
   let unwritten: readonly Sum[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
   /** By workspace; `null` for anonymous callers. As many as there are workspaces. */
-  const shares = new Map<string | null, Share>();
+  const allowances = new Map<string | null, Allowance>();
 
   const takeShare = (workspace: string | null): boolean => {
     const now = clock();
-    const share = shares.get(workspace) ?? { left: AT_ONCE, at: now };
-    shares.set(workspace, share);
-    share.left = Math.min(AT_ONCE, share.left + (Math.max(0, now - share.at) / 1_000) * PER_SECOND);
-    share.at = now;
-    if (share.left < 1 || !isWritable()) return false;
-    share.left -= 1;
+    const { atOnce, perSecond } = workspace === null ? OF_ANONYMOUS : OF_WORKSPACE;
+    const allowance = allowances.get(workspace) ?? { left: atOnce, at: now };
+    allowances.set(workspace, allowance);
+    allowance.left = Math.min(atOnce, allowance.left + (Math.max(0, now - allowance.at) / 1_000) * perSecond);
+    allowance.at = now;
+    if (allowance.left < 1 || !isWritable()) return false;
+    allowance.left -= 1;
     return true;
   };
 

@@ -7,6 +7,8 @@ import {
   nullable,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
+  LARGEST_COUNT,
+  nullableInteger,
   nullableNumber,
 } from "../request-members.ts";
 
@@ -133,7 +135,7 @@ const outputFormat = {
 const thinking = {
   type: ["object", "null"],
   required: ["type"],
-  properties: { type: TEXT, budget_tokens: { type: ["integer", "null"], minimum: 1024 }, display: NULLABLE_TEXT },
+  properties: { type: TEXT, budget_tokens: nullableInteger(1024), display: NULLABLE_TEXT },
   ...demands("enabled", "budget_tokens"),
 } as const;
 
@@ -181,13 +183,14 @@ export const MESSAGES_SCHEMA = {
     max_tokens: {
       type: "integer",
       minimum: 0,
+      maximum: LARGEST_COUNT,
       description: "Tokens. 0 reads the prompt into the provider's cache and answers nothing.",
     },
     stream: NULLABLE_FLAG,
     stop_sequences: nullable({ type: "array", items: TEXT }),
     temperature: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
-    top_k: { type: ["integer", "null"], minimum: 0, description: "Not under anthropic-version 2026-10-21." },
+    top_k: { ...nullableInteger(0), description: "Not under anthropic-version 2026-10-21." },
     service_tier: NULLABLE_TEXT,
     metadata: { type: ["object", "null"], properties: { user_id: NULLABLE_TEXT } },
     user_profile_id: NULLABLE_TEXT,

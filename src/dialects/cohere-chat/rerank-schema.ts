@@ -1,5 +1,5 @@
 import { COUNT, TEXT } from "../../canon/json/schema.ts";
-import { NO_UNKNOWN, ONLY_NULL, MODEL, PREFERENCES } from "../request-members.ts";
+import { NO_UNKNOWN, ONLY_NULL, MODEL, PREFERENCES, nullableInteger } from "../request-members.ts";
 
 /**
  * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so
@@ -7,7 +7,7 @@ import { NO_UNKNOWN, ONLY_NULL, MODEL, PREFERENCES } from "../request-members.ts
  */
 export const MAXIMUM_DOCUMENTS = 10_000;
 
-const limit = { type: ["integer", "null"], minimum: 1 } as const;
+const limit = nullableInteger(1);
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/rerank: Cohere's request in both its versions, and the members of Jina's and Voyage's that differ
@@ -67,8 +67,7 @@ export const RERANK_SCHEMA = {
       description: "Refused unless its `mode` is `disabled`: only one protocol returns the passages that counted.",
     },
     priority: {
-      type: ["integer", "null"],
-      minimum: 0,
+      ...nullableInteger(0),
       description: "How early a provider handles the request; left out where a protocol does not have it.",
     },
     user: { type: ["string", "null"] },

@@ -1,4 +1,4 @@
-import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { EventStream } from "../event-stream.ts";
 import { OPENAI_ERROR } from "../openai-chat/family.ts";
 import { CHAT_STREAM, chunkSchema } from "../openai-chat/contract.ts";
@@ -11,6 +11,7 @@ import {
   NULLABLE_OBJECT,
   nullableInteger,
   SAMPLING_MEMBERS,
+  TOKEN,
 } from "../request-members.ts";
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
@@ -56,8 +57,8 @@ export const COMPLETIONS_SCHEMA = {
       anyOf: [
         TEXT,
         { type: "array", minItems: 1, items: TEXT },
-        { type: "array", minItems: 1, items: COUNT },
-        { type: "array", minItems: 1, items: { type: "array", minItems: 1, items: COUNT } },
+        { type: "array", minItems: 1, items: TOKEN },
+        { type: "array", minItems: 1, items: { type: "array", minItems: 1, items: TOKEN } },
       ],
     },
     ...COMPLETION_MEMBERS,

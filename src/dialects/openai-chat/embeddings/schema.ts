@@ -1,9 +1,7 @@
 import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { EMBED_PURPOSES, VECTOR_ENCODINGS } from "../../../canon/unary/embed.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
-import { NO_UNKNOWN, MODEL, PREFERENCES } from "../../request-members.ts";
-
-const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
+import { NO_UNKNOWN, MODEL, PREFERENCES, TOKEN } from "../../request-members.ts";
 
 /** OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones get the batch in parts. */
 export const MAXIMUM_INPUTS = 2048;
@@ -31,8 +29,8 @@ export const EMBEDDINGS_SCHEMA = {
       maxItems: MAXIMUM_INPUTS,
       ...itemsByFirst([
         { type: "string", items: { type: "string", parserRules: { minLength: 1 } } },
-        { type: "number", items: token },
-        { type: "array", items: { type: "array", minItems: 1, items: token } },
+        { type: "number", items: TOKEN },
+        { type: "array", items: { type: "array", minItems: 1, items: TOKEN } },
       ]),
     },
     dimensions: { ...length, description: "Length of the vectors." },
