@@ -5,6 +5,7 @@ import type { EmbedRequest, EmbedResult } from "../canon/unary/embed.ts";
 import type { ModerateRequest, ModerateResult } from "../canon/unary/moderate.ts";
 import type { RerankRequest, RerankResult } from "../canon/unary/rerank.ts";
 import type { Upstream } from "./dialect.ts";
+import type { RequestRules } from "./fit-request.ts";
 import type { UnaryUpstream } from "./unary/surface.ts";
 
 /** What the compiler needs to know of a wire protocol without loading its translator. */
@@ -30,6 +31,8 @@ export interface DialectFacts {
   readonly maxBatch?: number;
   /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
   readonly demandsOutputLimit: boolean;
+  /** What its providers require of requests that generate; absent of a protocol that generates nothing. */
+  readonly requires?: RequestRules;
 }
 
 export interface FlagFacts {

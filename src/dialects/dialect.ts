@@ -227,6 +227,8 @@ export interface FormattedRequest {
   readonly body: JsonObject;
   readonly headers: readonly string[];
   readonly dropped: readonly DroppedField[];
+  /** Name of a function as it is sent → the caller's; absent where all are the caller's. */
+  readonly names?: ReadonlyMap<string, string>;
 }
 
 /** A finished request in a dialect, relayed or translated. */

@@ -26,6 +26,7 @@ import {
   StopCut,
   TranslatedStream,
 } from "./translated-stream.ts";
+import { CallersNames } from "./fit-request.ts";
 import { DIALECTS } from "./table.ts";
 import type { Dialect } from "./dialect-facts.ts";
 import type { ModelOperation } from "../canon/operation.ts";
@@ -166,7 +167,9 @@ function translated(
 ): UnhostedPlan {
   const { translation } = surface;
   const { answerId } = context;
+  const { names } = formatted;
   const filters = (): readonly EventFilter[] => [
+    ...(names === undefined ? [] : [new CallersNames(names)]),
     ...(keepsFirstCall ? [new FirstCall()] : []),
     ...(emulation === null ? [] : [emulation.unfold()]),
     ...(stops.length === 0 ? [] : [new StopCut(stops)]),

@@ -166,6 +166,8 @@ export class RequestReading {
   readonly #families: string[] = [];
   #changes: MemberChanges | null = null;
   readonly #replaced: DroppedField[] = [];
+  /** Id → its calls so far that have no result. */
+  readonly #calls = new Map<string, number>();
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
   /** What canon does not hold. */
@@ -197,6 +199,21 @@ export class RequestReading {
   signed(family: string, path: string): void {
     if (!this.#families.includes(family)) this.#families.push(family);
     this.use("signed_reasoning", path);
+  }
+
+  /** Notes a call of the history, which one later result may answer. */
+  called(id: string): void {
+    if (this.forTranslation) this.#calls.set(id, (this.#calls.get(id) ?? 0) + 1);
+  }
+
+  /** Notes a result. One that answers no call, or a call that has a result, every other protocol refuses. @param path of the call's id. */
+  answered(id: string, path: string): void {
+    if (!this.forTranslation) return;
+    const calls = this.#calls.get(id) ?? 0;
+    this.#calls.set(id, calls - 1);
+    if (calls > 0) return;
+    const sentence = `${path} must name a tool call that stands before it and has no other result; send the call too, or leave the result out`;
+    this.refuse(invalidRequest("unknown_tool_call", sentence, path));
   }
 
   /** Only the first error is kept: it is the one that the caller gets. */

@@ -1,3 +1,4 @@
+import type { Capability } from "../canon/capability.ts";
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { InferenceRequest } from "../canon/request.ts";
@@ -54,10 +55,16 @@ export function prepareTranslations(
   return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
 }
 
-/** A printer knows what it cannot say, and not what the caller's surface calls it: the member that requests reasoning is the one to change. */
+/** Refusals of printers, and the capability whose member is the one to change: a printer does not know what the caller's surface calls it. */
+const CHANGED_BY: Readonly<Record<string, Capability>> = {
+  invalid_reasoning_budget: "reasoning",
+  unsupported_schema: "json_schema",
+};
+
 function withParam<Made extends object>(made: Made | ServiceError, { paths }: InferenceRequest): Made | ServiceError {
-  if (!("code" in made) || made.param !== null || made.code !== "invalid_reasoning_budget") return made;
-  return { ...made, param: paths.get("reasoning") ?? null };
+  if (!("code" in made) || made.param !== null) return made;
+  const capability = Object.hasOwn(CHANGED_BY, made.code) ? CHANGED_BY[made.code] : undefined;
+  return capability === undefined ? made : { ...made, param: paths.get(capability) ?? null };
 }
 
 /**

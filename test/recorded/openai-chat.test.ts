@@ -29,11 +29,16 @@ function bodyOf(recording: Recording): JsonObject {
 
 /** Without the router's own members, and without the empty lists of calls that it omits from histories. */
 function withoutOwned(body: JsonObject): JsonObject {
-  const kept = Object.entries(body).filter(([name]) => !OWNED.has(name));
+  const kept = Object.entries(body).filter(([name, value]) => !OWNED.has(name) && !isEmptyList(value));
   const text = JSON.stringify(Object.fromEntries(kept), (name, value: unknown) =>
     name === "tool_calls" && Array.isArray(value) && value.length === 0 ? undefined : value,
   );
   return JSON.parse(text);
+}
+
+/** `tools: []` is not sent: OpenAI refuses it. */
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function jsonEvents(text: string): readonly unknown[] {

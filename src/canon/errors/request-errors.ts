@@ -117,7 +117,8 @@ export const REQUEST_ERRORS = {
   unknown_tool_call: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "A tool result names a call that the conversation does not contain, and the provider's protocol needs it.",
+    meaning:
+      "A tool result names no call of the conversation before it, or one that has a result, and the provider's protocol refuses that.",
     example: "A `tool` message with an unknown `tool_call_id`.",
     fix: "Send the call with its result.",
   },
@@ -216,12 +217,13 @@ export const REQUEST_ERRORS = {
     example: '`"arguments": "{"` in an earlier turn.',
     fix: "Send the arguments as the model wrote them, whole.",
   },
-  invalid_tool_name: {
+  unsupported_schema: {
     ...final(400, "invalid_request"),
-    at: [],
-    meaning: "A tool has a name that the provider's protocol does not take.",
-    example: "A name with a dot.",
-    fix: "Use letters, digits, `_` and `-`, at most 64.",
+    at: ["inference", "simulateRoute"],
+    meaning:
+      "The answer's schema has an object with members that it does not name, which the provider's protocol refuses.",
+    example: '`{"type": "object"}` without `properties`, inside a schema for an Anthropic model.',
+    fix: "List the members of each object, and leave `additionalProperties` out.",
   },
   too_many_stop_sequences: {
     ...final(400, "invalid_request"),

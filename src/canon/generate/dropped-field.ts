@@ -77,6 +77,18 @@ export const DROPPED_FIELDS = {
   finish_reason_unknown:
     "The provider ended the answer for a reason that the router does not know; it reads as cut short",
   unknown_content_dropped: "Pieces of the answer of a kind that the router does not know were left out",
+  tool_names_rewritten:
+    "Names of tools that the provider's protocol does not take were rewritten; the answer has the caller's names",
+  results_moved: "A tool result was put directly after its call, before what stood between them",
+  turn_made: "A short message was put in, because the provider demands another order of roles",
+  prefill_trimmed: "White space at the end of the answer's given beginning was left out",
+  media_rewritten: "A media type or base64 text was written as providers take it; it means the same",
+  sampling_dropped:
+    "Temperature, `top_p` or `top_k` was left out, because the provider refuses it beside reasoning or beside another one",
+  schema_filled: "A tool's schema was sent with members that providers demand and that change nothing",
+  schema_closed: "Objects of a schema were sent with `additionalProperties: false`, which the provider demands",
+  schema_bounds_as_text: "Bounds of a schema that the provider refuses were sent as part of its descriptions",
+  strictness_dropped: "A schema that the provider's strict mode does not take was sent without strictness",
   /** Stands in records of earlier builds only: an answer without a finish reason is a failure now. */
   finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was sent",
 } as const satisfies Record<string, string>;

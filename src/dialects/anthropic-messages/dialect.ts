@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { ANTHROPIC_MESSAGES } from "./facts.ts";
 import { ANTHROPIC_FAMILY } from "./family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refusingUnknown } from "../fields.ts";
@@ -57,7 +59,7 @@ export const countTokensSurface: Surface = {
 
 /** Messages as a provider speaks them, for requests that came in another protocol. */
 export const messagesUpstream: Upstream = {
-  format: formatMessages,
+  format: fitting(formatMessages, ANTHROPIC_MESSAGES.requires),
   parseStream: parseMessagesStream,
   parseAnswer: parseMessagesAnswer,
   readError: readMessagesError,

@@ -1,4 +1,18 @@
+import type { SchemaRules } from "../fit-schema.ts";
 import { type DialectFacts, TOOL_CHOICES } from "../dialect-facts.ts";
+
+/**
+ * Schemas that Anthropic's models take (platform.claude.com/docs/en/build-with-claude/structured-outputs, JSON Schema
+ * limitations): "For 'object' type, 'additionalProperties' must be explicitly set to false".
+ */
+export const CLOSED_SCHEMAS: SchemaRules = {
+  closesAnswers: true,
+  requiresAll: false,
+  refusedBounds:
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties maxProperties minLength maxLength".split(
+      " ",
+    ),
+};
 
 /** Messages, at Anthropic and where clouds serve its models. */
 export const ANTHROPIC_MESSAGES = {
@@ -66,4 +80,23 @@ export const ANTHROPIC_MESSAGES = {
     },
   },
   demandsOutputLimit: true,
+  requires: {
+    // platform.claude.com/docs/en/api/messages, `tools.name`.
+    toolName: /^[a-zA-Z0-9_-]{1,128}$/,
+    // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique": github.com/BerriAI/litellm/issues/23510.
+    callId: /^[a-zA-Z0-9_-]+$/,
+    // "text content blocks must contain non-whitespace text".
+    refusedText: "blank",
+    takesReasoning: () => false,
+    // "first message must use the \"user\" role".
+    opensWithUser: true,
+    // "final assistant content cannot end with trailing whitespace".
+    trimsPrefill: true,
+    resultFilesApart: false,
+    schemas: CLOSED_SCHEMAS,
+    // platform.claude.com/docs/en/build-with-claude/extended-thinking, Feature compatibility.
+    reasoningFixesSampling: () => true,
+    // "`temperature` and `top_p` cannot both be specified for this model", since Claude Opus 4.1.
+    temperatureExcludesTopP: true,
+  },
 } as const satisfies DialectFacts;

@@ -11,15 +11,11 @@ import type {
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseExactJsonText } from "../json.ts";
-import { CallIds } from "../translate-request.ts";
 import { redactedData } from "./reasoning.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 
 type Role = "user" | "assistant" | "system";
-
-/** Ids of tool calls that the protocol takes. */
-const CALL_ID = /^[a-zA-Z0-9_-]+$/;
 
 /** Writes `system` and `messages`. The error is for data that is not what it says it is. */
 export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
@@ -27,21 +23,13 @@ export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError 
   const leading = first === -1 ? turns.length : first;
   const system = formatSystem(turns.slice(0, leading), draft);
   if (system !== undefined) draft.body["system"] = system;
-  const messages = new MessageList(turns, draft);
+  const messages = new MessageList(draft);
   for (const turn of turns.slice(leading)) {
     const refused = messages.add(turn);
     if (refused !== null) return refused.error;
   }
-  draft.body["messages"] = messages.list.length > 0 ? messages.list : blankConversation(turns);
+  draft.body["messages"] = messages.list;
   return null;
-}
-
-/** A conversation of nothing but blank texts goes on as it came, for the provider to judge: there is nothing else to send. */
-function blankConversation(turns: readonly Turn[]): readonly JsonObject[] {
-  const text = turns.flatMap((turn) =>
-    turn.role === "user" ? turn.content.map((part) => (part.kind === "text" ? part.text : "")) : [],
-  );
-  return [{ role: "user", content: text.join("") }];
 }
 
 /** The system text before the first turn: a plain text where it is one, a list of blocks where it is more. */
@@ -56,30 +44,25 @@ function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefin
 
 function formatSystemTurn({ authority, content }: SystemTurn, draft: Draft): readonly JsonObject[] {
   if (authority === "developer") draft.dropped.add("developer_as_system");
-  return content.flatMap((part) => formatText(part, draft));
+  return content.map(({ text, cache }) => formatText(text, cache));
 }
 
 /** Messages as they are made. Results of tools stand in user messages, and turns of one role in one message. */
 class MessageList {
   readonly list: JsonObject[] = [];
   readonly #draft: Draft;
-  readonly #ids: CallIds;
   #blocks: JsonObject[] = [];
   #role: Role | null = null;
   /** The kind of the turn that the last message ends with. */
   #last: Turn["role"] | null = null;
 
-  constructor(turns: readonly Turn[], draft: Draft) {
+  constructor(draft: Draft) {
     this.#draft = draft;
-    this.#ids = new CallIds(turns, CALL_ID);
-    if (this.#ids.rewritten) draft.dropped.add("call_ids_rewritten");
   }
 
   add(turn: Turn): Refused | null {
     const blocks = this.#format(turn);
     if (blocks instanceof Refused) return blocks;
-    // The provider refuses an empty message; its empty texts are recorded as dropped.
-    if (blocks.length === 0) return null;
     const role = turn.role === "tool" ? "user" : turn.role;
     if (role === this.#role && role !== "system") {
       if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
@@ -124,7 +107,7 @@ class MessageList {
     const plain = blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
     return {
       type: "tool_result",
-      tool_use_id: this.#ids.sent(callId),
+      tool_use_id: callId,
       ...(blocks.length === 0 ? {} : { content: plain ? only["text"] : blocks }),
       ...(isError === null ? {} : { is_error: isError }),
       ...formatMark(cache),
@@ -134,27 +117,20 @@ class MessageList {
   #formatSaid(part: AssistantPart): readonly JsonObject[] {
     switch (part.kind) {
       case "text":
-        return formatText(part, this.#draft);
+        return [formatText(part.text, part.cache)];
       case "refusal":
         this.#draft.dropped.add("refusal_as_text");
-        return formatText({ text: part.text, cache: null }, this.#draft);
+        return [formatText(part.text, null)];
       case "tool_call": {
         const { id, name, cache } = part;
         const input = parseExactJsonText(part.arguments);
         if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
-        return [{ type: "tool_use", id: this.#ids.sent(id), name, input, ...formatMark(cache) }];
+        return [{ type: "tool_use", id, name, input, ...formatMark(cache) }];
       }
       case "reasoning": {
-        if (part.signature === null) {
-          this.#draft.dropped.add("unsigned_reasoning_dropped");
-          return [];
-        }
-        const data = redactedData(part.signature);
-        return [
-          data === null
-            ? { type: "thinking", thinking: part.text, signature: part.signature }
-            : { type: "redacted_thinking", data },
-        ];
+        const { text, signature } = part;
+        const data = redactedData(signature ?? "");
+        return [data === null ? { type: "thinking", thinking: text, signature } : { type: "redacted_thinking", data }];
       }
     }
   }
@@ -175,14 +151,8 @@ class Refused {
   }
 }
 
-/** A text block; none where the text is blank, which the provider refuses. */
-function formatText(
-  { text, cache }: { readonly text: string; readonly cache: CacheMark | null },
-  { dropped }: Draft,
-): readonly JsonObject[] {
-  if (text.trim() !== "") return [{ type: "text", text, ...formatMark(cache) }];
-  dropped.add("empty_text_dropped");
-  return [];
+function formatText(text: string, cache: CacheMark | null): JsonObject {
+  return { type: "text", text, ...formatMark(cache) };
 }
 
 /** The blocks of a user's turn or of a tool's result. */
@@ -199,7 +169,7 @@ function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonOb
 function formatPart(part: InputPart, draft: Draft): readonly JsonObject[] | Refused {
   switch (part.kind) {
     case "text":
-      return formatText(part, draft);
+      return [formatText(part.text, part.cache)];
     case "image":
       return [formatImage(part, draft)];
     case "file":

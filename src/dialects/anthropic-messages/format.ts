@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./fields.ts";
 import { type Draft, formatMark, formatTurns } from "./format-turns.ts";
+import { NO_PARAMETERS } from "../fit-schema.ts";
 import { budgetOfEffort, continuesUnthought } from "../reasoning-effort.ts";
 import { EFFORTS, BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "./reasoning.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
@@ -161,8 +162,7 @@ function formatTool({ name, description, parameters, strict, cache }: Tool): Jso
   return {
     name,
     ...(description === null ? {} : { description }),
-    // Arguments are always an object, and the protocol wants to read so.
-    input_schema: { type: "object", ...(parameters ?? { properties: {} }) },
+    input_schema: parameters ?? NO_PARAMETERS,
     ...(strict === null ? {} : { strict }),
     ...formatMark(cache),
   };
@@ -173,11 +173,8 @@ function formatToolChoice(
   { toolChoice, parallelToolCalls }: GenerateRequest,
   tools: JsonValue | undefined,
 ): JsonValue | undefined {
-  if (tools === undefined) {
-    // Without tools the provider refuses the member; a call that must be made and cannot is for it to refuse.
-    if (toolChoice === null || toolChoice.mode === "auto" || toolChoice.mode === "none") return undefined;
-    if (toolChoice.mode === "allowed" && !toolChoice.required) return undefined;
-  }
+  // Without tools the provider refuses the member.
+  if (tools === undefined) return undefined;
   if (toolChoice === null) return parallelToolCalls === false ? { type: "auto", ...parallel(false) } : undefined;
   if (toolChoice.mode === "none") return { type: "none" };
   return { ...choiceOf(toolChoice), ...parallel(parallelToolCalls) };

@@ -116,6 +116,7 @@ function readKind(
       const { caller, id, name, input } = block;
       const direct = !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
       if (!direct) reading.use("native_messages", `${path}.caller`);
+      reading.called(textOf(id));
       // Printed only for an endpoint that wants it as text.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
       return { kind: "tool_call", id: textOf(id), name: textOf(name), arguments: args, cache: cacheMark(block) };
@@ -161,6 +162,7 @@ function readThinking(type: string, block: JsonObject, path: string, reading: Re
 
 function readResult(block: JsonObject, path: string, reading: RequestReading, version: Version): ToolResult {
   const { content, tool_use_id: callId, is_error: isError } = block;
+  reading.answered(textOf(callId), `${path}.tool_use_id`);
   return {
     callId: textOf(callId),
     content:

@@ -14,11 +14,10 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
   "input_schema",
   "strict",
   "cache_control",
-  "eager_input_streaming",
 ]);
 
-/** Members that only the protocol itself has; canon needs none of them where they say no more than their absence. */
-const NATIVE_MEMBERS: ReadonlySet<string> = new Set(["defer_loading", "allowed_callers", "input_examples"]);
+/** Members that help the model or the transport: how arguments are cut into pieces, when a tool is loaded, examples. */
+const HINTS: ReadonlySet<string> = new Set(["eager_input_streaming", "defer_loading", "input_examples"]);
 
 /** The tools that the caller runs. */
 export function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
@@ -42,16 +41,16 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
   reading.need("tools", path);
   for (const name in tool) {
     const value = tool[name];
-    if (TOOL_MEMBERS.has(name) || (NATIVE_MEMBERS.has(name) && isDefault(name, value))) continue;
-    if (value === null || value === undefined) continue;
-    if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
+    if (TOOL_MEMBERS.has(name) || value === null || value === undefined) continue;
+    if (HINTS.has(name)) {
+      if (!isDefault(value)) reading.dropped.add("hint_dropped");
+    } else if (name === "allowed_callers" && isDirect(value)) continue;
+    else if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
     else reading.use("native_messages", `${path}.${shownName(name)}`);
   }
   const { cache_control: mark, strict, name, description, input_schema: parameters } = tool;
   if (!isPlainMark(mark)) reading.use("native_messages", `${path}.cache_control`);
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
-  // Only how the arguments are cut into pieces depends on it.
-  if (!isDefault("eager_input_streaming", tool["eager_input_streaming"])) reading.dropped.add("hint_dropped");
   return {
     name: textOf(name),
     description: textOrNull(description),
@@ -61,11 +60,14 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
   };
 }
 
-/** Whether a member that only the protocol itself has says no more than its absence would. */
-function isDefault(name: string, value: JsonValue | undefined): boolean {
-  if (value === undefined || value === null || value === false) return true;
-  if (!Array.isArray(value)) return false;
-  return value.length === 0 || (name === "allowed_callers" && value.length === 1 && value[0] === "direct");
+/** Whether a hint says no more than its absence would. */
+function isDefault(value: JsonValue): boolean {
+  return value === false || (Array.isArray(value) && value.length === 0);
+}
+
+/** Whether only the model itself may call the tool, as without the member. */
+function isDirect(value: JsonValue): boolean {
+  return Array.isArray(value) && value.every((caller: JsonValue) => caller === "direct");
 }
 
 const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_parallel_tool_use"]);

@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { BEDROCK_CONVERSE } from "./facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { readConverseError } from "./read-error.ts";
 import { formatConverse } from "./format.ts";
@@ -7,7 +9,7 @@ import { parseConverseAnswer, parseConverseStream } from "./parse-answer.ts";
 /** Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is translated. */
 export const converseUpstream: Upstream & { readonly streamType: string } = {
   streamType: "application/vnd.amazon.eventstream",
-  format: formatConverse,
+  format: fitting(formatConverse, BEDROCK_CONVERSE.requires),
   parseStream: parseConverseStream,
   parseAnswer: parseConverseAnswer,
   readError: readConverseError,

@@ -1,3 +1,4 @@
+import { CLOSED_SCHEMAS } from "../anthropic-messages/facts.ts";
 import type { DialectFacts } from "../dialect-facts.ts";
 
 export const BEDROCK_CONVERSE = {
@@ -49,4 +50,28 @@ export const BEDROCK_CONVERSE = {
     },
   },
   demandsOutputLimit: false,
+  requires: {
+    // docs.aws.amazon.com/bedrock/latest/APIReference, ToolSpecification.
+    toolName: /^[a-zA-Z0-9_-]{1,64}$/,
+    // The same reference, ToolUseBlock; ids must be unique for Anthropic's models.
+    callId: /^[a-zA-Z0-9_-]{1,64}$/,
+    // "The text field in the ContentBlock object is blank".
+    refusedText: "blank",
+    takesReasoning: () => false,
+    // "A conversation must start with a user message".
+    opensWithUser: true,
+    // "final assistant content cannot end with trailing whitespace".
+    trimsPrefill: true,
+    resultFilesApart: false,
+    // docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html, JSON Schema support.
+    // Lengths of texts are taken, unlike at Anthropic.
+    schemas: {
+      ...CLOSED_SCHEMAS,
+      refusedBounds: CLOSED_SCHEMAS.refusedBounds.filter((name) => !name.endsWith("Length")),
+    },
+    // Models that think by Anthropic's member; the others have their own, by a flag.
+    reasoningFixesSampling: ({ provider }) =>
+      !provider.flags.includes("reasoning_config_field") && !provider.flags.includes("reasoning_effort_field"),
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

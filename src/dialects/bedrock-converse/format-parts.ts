@@ -83,7 +83,7 @@ export class PartFormatter {
   #block(part: InputPart): JsonObject | null {
     switch (part.kind) {
       case "text":
-        return this.#text(part);
+        return { text: part.text };
       case "image":
         return this.#image(part);
       case "file":
@@ -91,14 +91,6 @@ export class PartFormatter {
       case "audio":
         return this.#audio(part);
     }
-  }
-
-  /** None where the text is blank, which the provider refuses; there is nothing that its mark could stand behind. */
-  #text({ text, cache }: TextPart): JsonObject | null {
-    if (text.trim() !== "") return { text };
-    this.#draft.dropped.add("empty_text_dropped");
-    if (cache !== null) this.#draft.dropped.add("cache_mark_dropped");
-    return null;
   }
 
   #image({ source, detail }: ImagePart): JsonObject | null {

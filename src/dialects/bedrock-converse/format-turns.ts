@@ -2,14 +2,9 @@ import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../canon/ge
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { redactedData } from "../anthropic-messages/reasoning.ts";
 import { parseExactJsonText } from "../json.ts";
-import { CallIds } from "../translate-request.ts";
 import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";
 
 type Role = "user" | "assistant";
-
-/** Ids of tool calls that the protocol takes, and the most characters that one may have. */
-const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
-const LONGEST_CALL_ID = 64;
 
 /** Writes `system` and `messages`. Leading system text is the one; the protocol has none in the middle. */
 export function formatTurns(turns: readonly Turn[], draft: Draft): void {
@@ -21,9 +16,9 @@ export function formatTurns(turns: readonly Turn[], draft: Draft): void {
   if (systems.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
   const system = systems.flatMap(({ content }) => parts.input(content));
   if (system.length > 0) draft.body["system"] = system;
-  const messages = new MessageList(turns, draft, parts);
+  const messages = new MessageList(draft, parts);
   for (const turn of turns.slice(leading)) messages.add(turn);
-  draft.body["messages"] = messages.list.length > 0 ? messages.list : blankConversation(turns);
+  draft.body["messages"] = messages.list;
 }
 
 /** Whether the history has calls of tools or their results, which the protocol takes only together with `toolConfig`. */
@@ -34,36 +29,23 @@ export function hasToolHistory(turns: readonly Turn[]): boolean {
   );
 }
 
-/** A conversation of nothing but blank texts goes on as it came, for the provider to judge: there is nothing else to send. */
-function blankConversation(turns: readonly Turn[]): readonly JsonObject[] {
-  const text = turns.flatMap((turn) =>
-    turn.role === "user" ? turn.content.map((part) => (part.kind === "text" ? part.text : "")) : [],
-  );
-  return [{ role: "user", content: [{ text: text.join("") }] }];
-}
-
 /** Messages as they are made. Roles alternate strictly, and results of tools stand in user messages. */
 class MessageList {
   readonly list: JsonObject[] = [];
   readonly #draft: Draft;
   readonly #parts: PartFormatter;
-  readonly #ids: CallIds;
   #blocks: JsonObject[] = [];
   #role: Role | null = null;
   /** The kind of the turn that the last message ends with. */
   #last: Turn["role"] | null = null;
 
-  constructor(turns: readonly Turn[], draft: Draft, parts: PartFormatter) {
+  constructor(draft: Draft, parts: PartFormatter) {
     this.#draft = draft;
     this.#parts = parts;
-    this.#ids = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
-    if (this.#ids.rewritten) draft.dropped.add("call_ids_rewritten");
   }
 
   add(turn: Turn): void {
     const blocks = this.#format(turn);
-    // The provider refuses an empty message; its empty texts are recorded as dropped.
-    if (blocks.length === 0) return;
     const role = turn.role === "assistant" ? "assistant" : "user";
     if (role === this.#role) {
       if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
@@ -98,7 +80,7 @@ class MessageList {
 
   #result({ callId, content, isError, cache }: ToolResult): readonly JsonObject[] {
     const toolResult = {
-      toolUseId: this.#ids.sent(callId),
+      toolUseId: callId,
       content: this.#parts.result(content),
       ...(isError === null ? {} : { status: isError ? "error" : "success" }),
     };
@@ -116,15 +98,12 @@ class MessageList {
         const { id, name, cache } = part;
         const input = parseExactJsonText(part.arguments);
         if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
-        return [{ toolUse: { toolUseId: this.#ids.sent(id), name, input } }, ...cachePoint(cache)];
+        return [{ toolUse: { toolUseId: id, name, input } }, ...cachePoint(cache)];
       }
       case "reasoning": {
-        if (part.signature === null) {
-          this.#draft.dropped.add("unsigned_reasoning_dropped");
-          return [];
-        }
-        const data = redactedData(part.signature);
-        const reasoningText = { text: part.text, signature: part.signature };
+        const { text, signature } = part;
+        const data = redactedData(signature ?? "");
+        const reasoningText = { text, signature };
         return [{ reasoningContent: data === null ? { reasoningText } : { redactedContent: data } }];
       }
     }

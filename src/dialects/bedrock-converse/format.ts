@@ -7,6 +7,7 @@ import { formatTurns, hasToolHistory } from "./format-turns.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
+import { NO_PARAMETERS } from "../fit-schema.ts";
 import { budgetOfEffort, effortOfBudget, continuesUnthought } from "../reasoning-effort.ts";
 
 /** Prints a request for Bedrock's Converse, ConverseStream or CountTokens (docs/protocols.md#bedrock-converse). */
@@ -111,12 +112,9 @@ const PLACEHOLDER: JsonObject = {
   toolSpec: {
     name: "unavailable",
     description: "Stands for tools that cannot be called any more. Never call it.",
-    inputSchema: { json: { type: "object", properties: {} } },
+    inputSchema: { json: NO_PARAMETERS },
   },
 };
-
-/** Names of tools that the protocol takes. */
-const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** Writes `toolConfig`, and what only some models take beside it. */
 function formatTools(request: GenerateRequest, draft: Draft): void {
@@ -125,19 +123,12 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
   if (offered.length < tools.length)
     draft.dropped.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
   if (offered.length === 0) {
-    // A call that must be made and cannot: there is no member that could say so.
-    if (isForced(toolChoice)) draft.dropped.add("hint_dropped");
     if (hasToolHistory(turns)) {
       draft.dropped.add("tool_placeholder_sent");
       draft.body["toolConfig"] = { tools: [PLACEHOLDER] };
     }
     return;
   }
-  if (!offered.every(({ name }) => NAME.test(name)))
-    draft.refuse(
-      "invalid_tool_name",
-      "The name of a tool must be 1 to 64 letters, digits, underscores or hyphens for an endpoint that may get the request",
-    );
   const choice = formatChoice(toolChoice);
   draft.body["toolConfig"] = {
     tools: offered.flatMap((tool) => [formatTool(tool), ...cachePoint(tool.cache)]),
@@ -152,8 +143,7 @@ function formatTool({ name, description, parameters, strict }: Tool): JsonObject
     toolSpec: {
       name,
       ...(description === null || description === "" ? {} : { description }),
-      // Arguments are always an object, and the protocol wants to read so.
-      inputSchema: { json: { type: "object", ...(parameters ?? { properties: {} }) } },
+      inputSchema: { json: parameters ?? NO_PARAMETERS },
       ...(strict === true ? { strict } : {}),
     },
   };

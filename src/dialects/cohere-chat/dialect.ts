@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { COHERE_CHAT } from "./facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { cohereEmbedder } from "./embed.ts";
 import { cohereReranker } from "./rerank-upstream.ts";
@@ -8,7 +10,7 @@ import { parseCohereAnswer, parseCohereStream } from "./parse-answer.ts";
 
 /** Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface speaks it. */
 export const cohereChatUpstream: Upstream = {
-  format: formatCohere,
+  format: fitting(formatCohere, COHERE_CHAT.requires),
   parseStream: parseCohereStream,
   parseAnswer: parseCohereAnswer,
   readError: readCohereError,

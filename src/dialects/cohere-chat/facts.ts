@@ -17,6 +17,7 @@ export const COHERE_CHAT = {
     "mid_conversation_system",
     "image_url",
     "image_detail",
+    "tool_result_files",
     "tool_strict",
     "tool_choice_required",
     "tool_choice_allowed",
@@ -37,4 +38,20 @@ export const COHERE_CHAT = {
     },
   },
   demandsOutputLimit: false,
+  requires: {
+    // docs.cohere.com/v1/reference/chat, `tools.name`: letters, digits and `_`, and no digit first.
+    toolName: /^[a-zA-Z_]\w*$/,
+    callId: /^[^]+$/,
+    // The provider refuses messages that say nothing.
+    refusedText: "blank",
+    // Nothing is signed here; a model that does not reason cannot take reasoning.
+    takesReasoning: ({ endpoint }) => endpoint.capabilities.includes("reasoning"),
+    opensWithUser: false,
+    trimsPrefill: false,
+    // docs.cohere.com/reference/chat: content of a tool message is text or documents.
+    resultFilesApart: true,
+    schemas: null,
+    reasoningFixesSampling: () => false,
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

@@ -14,7 +14,6 @@ import type {
   UserTurn,
 } from "../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import type { Target } from "../dialect.ts";
 import { printDataUrl } from "../data-url.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 
@@ -30,13 +29,11 @@ export function lacking(what: string): ServiceError {
 }
 
 /** Writes `messages`; the error is a 400 for what this protocol cannot say. */
-export function formatTurns(turns: readonly Turn[], target: Target, draft: Draft): ServiceError | null {
-  const formatter = new TurnFormatter(target, draft);
+export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
+  const formatter = new TurnFormatter(draft);
   for (const turn of turns) formatter.add(turn);
   if (formatter.refusal !== null) return formatter.refusal;
-  const { messages } = formatter;
-  // A conversation of nothing but blank texts goes on as it came, for the provider to judge: there is nothing else to send.
-  draft.body["messages"] = messages.length > 0 ? messages : [{ role: "user", content: "" }];
+  draft.body["messages"] = formatter.messages;
   return null;
 }
 
@@ -45,11 +42,9 @@ class TurnFormatter {
   readonly messages: JsonObject[] = [];
   refusal: ServiceError | null = null;
   readonly #draft: Draft;
-  readonly #thinks: boolean;
 
-  constructor({ endpoint }: Target, draft: Draft) {
+  constructor(draft: Draft) {
     this.#draft = draft;
-    this.#thinks = endpoint.capabilities.includes("reasoning");
   }
 
   add(turn: Turn): void {
@@ -75,9 +70,8 @@ class TurnFormatter {
     this.#push("user", this.#inputs(content));
   }
 
-  /** The provider refuses a message that says nothing; its blank texts are recorded as dropped. */
   #push(role: string, content: readonly JsonObject[]): void {
-    if (content.length > 0) this.messages.push({ role, content: plain(content) });
+    this.messages.push({ role, content: plain(content) });
   }
 
   #inputs(parts: readonly InputPart[]): readonly JsonObject[] {
@@ -99,9 +93,7 @@ class TurnFormatter {
 
   #text({ text, cache }: TextPart): readonly JsonObject[] {
     this.#dropMark(cache);
-    if (text.trim() !== "") return [{ type: "text", text }];
-    this.#draft.dropped.add("empty_text_dropped");
-    return [];
+    return [{ type: "text", text }];
   }
 
   #image({ source, detail, cache }: ImagePart): JsonObject {
@@ -124,7 +116,6 @@ class TurnFormatter {
       if (calls.length > 0 && printed.length > 0) this.#draft.dropped.add("parts_reordered");
       for (const one of printed) said.push(one);
     }
-    if (said.length === 0 && calls.length === 0) return;
     this.messages.push({
       role: "assistant",
       ...spoken(said, calls.length > 0),
@@ -144,13 +135,8 @@ class TurnFormatter {
     }
   }
 
-  /** Nothing is signed here, so the protocol takes reasoning of any model back; a model that does not reason cannot take it. */
   #thinking({ text, summary, signature }: ReasoningPart): readonly JsonObject[] {
     if (signature !== null) return this.#refuse("member for signed reasoning of an earlier answer");
-    if (!this.#thinks || text.trim() === "") {
-      this.#draft.dropped.add("unsigned_reasoning_dropped");
-      return [];
-    }
     if (summary) this.#draft.dropped.add("reasoning_display_dropped");
     return [{ type: "thinking", thinking: text }];
   }
@@ -163,7 +149,6 @@ class TurnFormatter {
   #addResult({ callId, content, isError, cache }: ToolResult): void {
     this.#dropMark(cache);
     if (isError === true) this.#draft.dropped.add("tool_error_flag_dropped");
-    if (content.some(({ kind }) => kind !== "text")) this.#refuse("images or files in tool results");
     const texts = content.flatMap((part) => (part.kind === "text" ? this.#text(part) : []));
     // Every call needs a result, one that says nothing too.
     this.messages.push({ role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : plain(texts) });

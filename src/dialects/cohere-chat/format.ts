@@ -1,6 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
+import { NO_PARAMETERS } from "../fit-schema.ts";
 import { type Draft, formatTurns, lacking } from "./format-turns.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import type { JsonObject } from "../../canon/json.ts";
@@ -13,7 +14,7 @@ export function formatCohere(request: GenerateRequest, target: Target): Formatte
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
   const problem =
     unsupportedField(request) ??
-    formatTurns(request.turns, target, draft) ??
+    formatTurns(request.turns, draft) ??
     formatTools(request, draft) ??
     formatSampling(request, draft) ??
     formatReasoning(request.reasoning, target, draft) ??
@@ -152,11 +153,7 @@ function formatTools(request: GenerateRequest, { body, dropped }: Draft): Servic
   const tools = offered(request);
   if (tools.length < request.tools.length) dropped.add("allowed_tools_filtered");
   if (tools.some(({ cache }) => cache !== null)) dropped.add("cache_mark_dropped");
-  if (tools.length === 0) {
-    // Both speak of calls that cannot be made.
-    if (toolChoice !== null || parallelToolCalls === false) dropped.add("hint_dropped");
-    return null;
-  }
+  if (tools.length === 0) return null;
   if (toolChoice?.mode === "named") return lacking("tool choice that names one tool");
   if (parallelToolCalls === false && toolChoice?.mode !== "none") {
     return lacking("way to switch parallel tool calls off");
@@ -183,8 +180,7 @@ function formatTool({ name, description, parameters }: Tool): JsonObject {
     function: {
       name,
       ...(description === null ? {} : { description }),
-      // The protocol demands a schema; a function without arguments has an object without members.
-      parameters: parameters ?? { type: "object", properties: {} },
+      parameters: parameters ?? NO_PARAMETERS,
     },
   };
 }

@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { GEMINI } from "./facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { geminiEmbedder } from "./embed.ts";
 import { readGeminiError } from "./read-error.ts";
@@ -10,7 +12,7 @@ import { parseGeminiAnswer, parseGeminiStream } from "./parse-answer.ts";
  * body of a count (flag `flat_count_tokens`).
  */
 export const geminiUpstream: Upstream = {
-  format: formatGemini,
+  format: fitting(formatGemini, GEMINI.requires),
   parseStream: parseGeminiStream,
   parseAnswer: parseGeminiAnswer,
   readError: readGeminiError,

@@ -70,4 +70,19 @@ export const GEMINI = {
     },
   },
   demandsOutputLimit: false,
+  requires: {
+    // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration: the narrower of two references.
+    toolName: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,
+    callId: /^[^]+$/,
+    // "contents.parts must not be empty", and of a text without characters: "must have one initialized field".
+    refusedText: "empty",
+    takesReasoning: () => true,
+    // "Please ensure that function call turn comes immediately after a user turn or after a function response turn".
+    opensWithUser: true,
+    trimsPrefill: false,
+    resultFilesApart: false,
+    schemas: null,
+    reasoningFixesSampling: () => false,
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

@@ -26,20 +26,14 @@ export function dropMark(cache: CacheMark | null, { dropped }: Draft): void {
   if (cache !== null) dropped.add("cache_mark_dropped");
 }
 
-/** A text part; none where the text is empty, which the provider refuses. */
-export function formatText({ text, cache }: Pick<TextPart, "text" | "cache">, draft: Draft): readonly JsonObject[] {
+export function formatText({ text, cache }: Pick<TextPart, "text" | "cache">, draft: Draft): JsonObject {
   dropMark(cache, draft);
-  if (text !== "") return [{ text }];
-  draft.dropped.add("empty_text_dropped");
-  return [];
+  return { text };
 }
 
 /** The parts of a user's turn. */
 export function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] {
-  return parts.flatMap((part): readonly JsonObject[] => {
-    if (part.kind === "text") return formatText(part, draft);
-    return [formatData(part, draft)];
-  });
+  return parts.map((part) => (part.kind === "text" ? formatText(part, draft) : formatData(part, draft)));
 }
 
 /** Bytes by value, whatever they are: the protocol distinguishes them by their media type. */

@@ -32,15 +32,14 @@ export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Dra
   const contents = formatContents(turns.slice(leading), style, draft);
   if (!isParts(contents)) return contents;
   if (turns.at(-1)?.role === "assistant") draft.dropped.add("prefill_as_turn");
-  // A conversation of nothing but empty texts goes on, for the provider to judge: there is nothing else to send.
-  draft.body["contents"] = contents.length > 0 ? contents : [{ role: "user", parts: [{ text: "" }] }];
+  draft.body["contents"] = contents;
   return null;
 }
 
 function formatSystem(turns: readonly SystemTurn[], draft: Draft): readonly JsonObject[] {
   if (turns.length > 1) draft.dropped.add("system_joined");
   if (turns.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
-  return turns.flatMap(({ content }) => content.flatMap((part) => formatText(part, draft)));
+  return turns.flatMap(({ content }) => content.map((part) => formatText(part, draft)));
 }
 
 /**
@@ -54,8 +53,7 @@ function formatContents(turns: readonly Turn[], style: CallStyle, draft: Draft):
     for (const turn of group) calls.note(turn);
     const parts = formatGroup(group, calls, style, draft);
     if (!isParts(parts)) return parts;
-    // The provider refuses a turn without parts; its empty texts are recorded as dropped.
-    if (parts.length > 0) contents.push({ role: group[0]?.role === "assistant" ? "model" : "user", parts });
+    contents.push({ role: group[0]?.role === "assistant" ? "model" : "user", parts });
   }
   return contents;
 }
@@ -148,9 +146,9 @@ class SaidParts {
         return this.#addCall(part);
       case "refusal":
         this.#draft.dropped.add("refusal_as_text");
-        return this.#addTexts(formatText({ text: part.text, cache: null }, this.#draft));
+        return this.#addText(formatText({ text: part.text, cache: null }, this.#draft));
       case "text":
-        return this.#addTexts(formatText(part, this.#draft));
+        return this.#addText(formatText(part, this.#draft));
     }
   }
 
@@ -185,11 +183,9 @@ class SaidParts {
     this.#parts.push({ functionCall, ...(signature === null ? {} : { thoughtSignature: signature }) });
   }
 
-  #addTexts(parts: readonly JsonObject[]): void {
-    for (const part of parts) {
-      const signature = this.#take(this.#forTexts);
-      this.#parts.push({ ...part, ...(signature === null ? {} : { thoughtSignature: signature }) });
-    }
+  #addText(part: JsonObject): void {
+    const signature = this.#take(this.#forTexts);
+    this.#parts.push({ ...part, ...(signature === null ? {} : { thoughtSignature: signature }) });
   }
 
   #take(waiting: string[]): string | null {

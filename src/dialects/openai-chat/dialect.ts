@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { OPENAI_CHAT } from "./facts.ts";
 import { openAiEmbedder } from "./embeddings/upstream.ts";
 import { moderationsUpstream } from "./moderations/upstream.ts";
 import { jinaReranker } from "./rerank.ts";
@@ -44,7 +46,7 @@ export const chatSurface: Surface = {
 
 /** Chat completions as providers speak them. */
 export const chatUpstream: Upstream = {
-  format: formatChat,
+  format: fitting(formatChat, OPENAI_CHAT.requires),
   parseStream: parseChatStream,
   parseAnswer: parseChatAnswer,
   readError: readChatError,

@@ -1,8 +1,8 @@
-import { editSet } from "../../canon/generate/edit.ts";
+import { type EditSet, editSet, NO_EDITS } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Relay } from "../dialect.ts";
 import { editedBody } from "../relay.ts";
-import { requestUsage, takeOut } from "./body-members.ts";
+import { type EditableBody, MEMBER_REWRITTEN, requestUsage, takeOut } from "./body-members.ts";
 import { applyFlags } from "./message-deviations.ts";
 import { CHAT_FIELDS } from "./fields.ts";
 import { untagMessage } from "./reasoning.ts";
@@ -31,6 +31,7 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
     body["store"] = false;
   }
   made |= requestUsage(body, request, provider.flags, stripped);
+  made |= fitRelayed(body, stripped);
   const changes = applyFlags(body, provider.flags);
   return {
     body,
@@ -40,6 +41,39 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
     dropped: [...changes.dropped].toSorted(),
   };
 };
+
+/**
+ * Fits what every provider of the protocol refuses and what means the same in another form: two output limits, an empty list of tools, an empty list of
+ * parts. The rest goes on as the caller wrote it.
+ */
+function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
+  let made = NO_EDITS;
+  const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
+  if (typeof old === "number" && typeof limit === "number") {
+    // A caller that sets both means the lower one.
+    body["max_completion_tokens"] = Math.min(old, limit);
+    delete body["max_tokens"];
+    made |= MEMBER_REWRITTEN;
+  }
+  if (Array.isArray(tools) && tools.length === 0) {
+    takeOut(body, "tools", stripped);
+    // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
+    if (body["tool_choice"] === "auto" || body["tool_choice"] === "none") takeOut(body, "tool_choice", stripped);
+    takeOut(body, "parallel_tool_calls", stripped);
+  }
+  if (Array.isArray(messages) && messages.some(isWithoutParts)) {
+    body["messages"] = messages.map((message: JsonValue) =>
+      isJsonObject(message) && isWithoutParts(message) ? { ...message, content: "" } : message,
+    );
+    made |= MEMBER_REWRITTEN;
+  }
+  return made;
+}
+
+function isWithoutParts(message: JsonValue): boolean {
+  if (!isJsonObject(message) || message["role"] === "assistant") return false;
+  return Array.isArray(message["content"]) && message["content"].length === 0;
+}
 
 /** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */
 function untagged(messages: JsonValue | undefined): JsonValue | undefined {

@@ -124,7 +124,12 @@ const CHAT_FLAGS = {
   },
   short_call_ids: {
     meaning:
-      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same for every use of an id.",
+      "Rewrites ids of tool calls in the history that are not nine letters and digits, the same for every use of an id. Servers that demand this have the rule of `no_user_after_tool` too, so the flag includes it.",
+    withdraws: [],
+  },
+  no_user_after_tool: {
+    meaning:
+      "Sends a short message of the assistant between a tool's result and a user's message, for providers that refuse the one after the other.",
     withdraws: [],
   },
   rewritten_answers: {
@@ -220,6 +225,7 @@ export const OPENAI_CHAT = {
     "image_url",
     "image_detail",
     "file_of_other_type",
+    "tool_result_files",
     "token_inputs",
   ],
   optional: ["signed_reasoning"],
@@ -229,4 +235,20 @@ export const OPENAI_CHAT = {
   flags: CHAT_FLAGS,
   takesApiVersion: true,
   demandsOutputLimit: false,
+  requires: {
+    // platform.openai.com/docs/api-reference/chat/create, `tools.function.name`.
+    toolName: /^[a-zA-Z0-9_-]{1,64}$/,
+    // "string too long. Expected a string with maximum length 40": github.com/BerriAI/litellm/issues/9296.
+    callId: /^[^]{1,40}$/,
+    refusedText: null,
+    takesReasoning: ({ provider }) => provider.flags.includes("replays_reasoning"),
+    opensWithUser: false,
+    trimsPrefill: false,
+    // platform.openai.com/docs/api-reference/chat/create: content of a tool message is text.
+    resultFilesApart: true,
+    // platform.openai.com/docs/guides/structured-outputs, Supported schemas.
+    schemas: { closesAnswers: false, requiresAll: true, refusedBounds: [] },
+    reasoningFixesSampling: () => false,
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

@@ -73,12 +73,13 @@ export const MESSAGE_MEMBERS = {
   tool: new Set(["role", "content", "name", "tool_call_id"]),
 } as const satisfies Record<string, ReadonlySet<string>>;
 
+/** `cache_control` is the messages protocol's: OpenRouter and LiteLLM take it in this one too. */
 export const PART_MEMBERS: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
-  text: new Set(["type", "text"]),
+  text: new Set(["type", "text", "cache_control"]),
   refusal: new Set(["type", "refusal"]),
-  image_url: new Set(["type", "image_url"]),
+  image_url: new Set(["type", "image_url", "cache_control"]),
   input_audio: new Set(["type", "input_audio"]),
-  file: new Set(["type", "file"]),
+  file: new Set(["type", "file", "cache_control"]),
 };
 
 /** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
@@ -100,5 +101,6 @@ export const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_data", "filename
 export const TOOL_CALL_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
 export const CALLED_FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "arguments"]);
 export const TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function"]);
+export const OFFERED_TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
 export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict"]);
 export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_usage", "include_obfuscation"]);

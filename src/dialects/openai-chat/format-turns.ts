@@ -31,19 +31,16 @@ class TurnFormatter {
   refusal: ServiceError | null = null;
   readonly #dropped: Set<DroppedField>;
   readonly #family: string | null;
-  /** The provider takes unsigned reasoning back, in a member of its own. */
-  readonly #replaysReasoning: boolean;
 
-  constructor({ model, provider }: Target, dropped: Set<DroppedField>) {
+  constructor({ model }: Target, dropped: Set<DroppedField>) {
     this.#dropped = dropped;
     this.#family = model.signatureFamily;
-    this.#replaysReasoning = provider.flags.includes("replays_reasoning");
   }
 
   add(turn: Turn): void {
     switch (turn.role) {
       case "system":
-        this.messages.push({ role: turn.authority, content: this.#texts(turn.content) });
+        this.messages.push({ role: turn.authority, content: this.#inputs(turn.content) });
         break;
       case "user":
         this.messages.push({ role: "user", ...named(turn.name), content: this.#inputs(turn.content) });
@@ -61,10 +58,6 @@ class TurnFormatter {
     if (first === undefined) return "";
     if (parts.length === 1 && first.kind === "text") return this.#text(first);
     return parts.map((part) => this.#input(part));
-  }
-
-  #texts(parts: readonly TextPart[]): JsonValue {
-    return this.#inputs(parts);
   }
 
   #text({ text, cache }: TextPart): string {
@@ -112,7 +105,7 @@ class TurnFormatter {
     let rank = 0;
     for (const part of content) {
       if (part.kind === "reasoning" && !this.#isReadable(part)) {
-        if (this.#replaysReasoning && part.signature === null) unsigned += part.text;
+        if (part.signature === null) unsigned += part.text;
         else this.#dropped.add("unsigned_reasoning_dropped");
         continue;
       }
@@ -164,9 +157,7 @@ class TurnFormatter {
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
     this.#dropMark(cache);
     if (isError === true) this.#dropped.add("tool_error_flag_dropped");
-    const texts = content.filter((part) => part.kind === "text");
-    if (texts.length < content.length) this.#refuse("images or files in tool results");
-    return { role: "tool", tool_call_id: callId, content: this.#texts(texts) };
+    return { role: "tool", tool_call_id: callId, content: this.#inputs(content) };
   }
 
   #dropMark(cache: TextPart["cache"]): void {

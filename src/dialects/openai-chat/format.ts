@@ -50,11 +50,7 @@ function unsupportedField(request: GenerateRequest): ServiceError | null {
 }
 
 function writeTools(body: EditableBody, request: GenerateRequest, dropped: Set<DroppedField>): void {
-  if (request.tools.length === 0) {
-    // Providers refuse both members where there are no tools.
-    if (request.toolChoice !== null || request.parallelToolCalls === false) dropped.add("hint_dropped");
-    return;
-  }
+  if (request.tools.length === 0) return;
   body["tools"] = request.tools.map((tool) => {
     if (tool.cache !== null) dropped.add("cache_mark_dropped");
     return { type: "function", function: formatTool(tool) };

@@ -169,6 +169,22 @@ function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
   return named;
 }
 
+/** What the assistant says where it has to say something. */
+const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
+
+/** "Unexpected role 'user' after role 'tool'", code 3230 (github.com/charmbracelet/crush/issues/279). */
+function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
+  const { messages } = body;
+  if (!Array.isArray(messages)) return;
+  const roles = messages.map((message: JsonValue) => (isJsonObject(message) ? message["role"] : null));
+  const mayFollow = (index: number): boolean => roles[index] !== "user" || roles[index - 1] !== "tool";
+  if (roles.every((_, index) => mayFollow(index))) return;
+  body["messages"] = messages.flatMap((message: JsonValue, index) =>
+    mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
+  );
+  dropped.add("turn_made");
+}
+
 /**
  * Makes a body of the protocol one that a provider with such flags takes (`DIALECTS["openai-chat"].flags`). Relays and translations
  * both end here, so that a flag means the same for both. What a flag withdraws has been refused before; what is left is written in another form, or
@@ -182,7 +198,9 @@ export function applyFlags(body: EditableBody, flags: readonly string[]): Change
   fitReasoning(body, flags, changes);
   fitTools(body, flags, changes);
   fitMessages(body, flags, changes);
-  if (flags.includes("short_call_ids")) shortenCallIds(body, changes);
+  const isShort = flags.includes("short_call_ids");
+  if (isShort) shortenCallIds(body, changes);
+  if (isShort || flags.includes("no_user_after_tool")) partUsersFromTools(body, changes);
   return changes;
 }
 

@@ -13,6 +13,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS, PART_NEEDS } from "./fields.ts";
 import type { RequestReading } from "../fields.ts";
 import { isPieceName, noteSignatures, noteReasoningHistory, readReasoningHistory } from "./reasoning.ts";
+import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
 import { partType, storedFile } from "./family.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
 import { readCalls } from "./read-tools.ts";
@@ -60,6 +61,8 @@ function isPlainPrompt(message: JsonValue | undefined): boolean {
 }
 
 const isText = (part: ContentPart): part is TextPart => part.kind === "text";
+const isResult = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
+  part.kind === "text" || part.kind === "image" || part.kind === "file";
 const isSaid = (part: ContentPart): part is TextPart | RefusalPart => part.kind === "text" || part.kind === "refusal";
 const isInput = (part: ContentPart): part is Exclude<ContentPart, RefusalPart> => part.kind !== "refusal";
 const isNothing = (_part: ContentPart): _part is never => false;
@@ -92,9 +95,12 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   const { name, tool_call_id: callId } = message;
   noteMembers(message, MESSAGE_MEMBERS.tool, path, reading);
   reading.need("tools", path);
-  if (typeof callId !== "string") reading.use("native_chat", `${path}.tool_call_id`);
+  if (typeof callId === "string") reading.answered(callId, `${path}.tool_call_id`);
+  else reading.use("native_chat", `${path}.tool_call_id`);
   if (typeof name === "string") reading.dropped.add("participant_name_dropped");
-  const content = readContent(message, isText, path, reading);
+  const content = readContent(message, isResult, path, reading);
+  const file = content.findIndex((part) => part.kind !== "text");
+  if (file !== -1) reading.use("tool_result_files", `${path}.content[${file}]`);
   return { callId: textOrNull(callId) ?? "", content, isError: null, cache: null };
 }
 
@@ -178,6 +184,7 @@ function readPart(part: JsonValue, role: JsonValue, path: string, reading: Reque
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
   noteStoredFile(part, path, reading);
+  if (!isPlainMark(part["cache_control"])) reading.use("native_chat", `${path}.cache_control`);
   const capability = PART_NEEDS[type];
   if (capability !== null && capability !== undefined) reading.need(capability, path);
   const known = PART_MEMBERS[type];
@@ -185,18 +192,24 @@ function readPart(part: JsonValue, role: JsonValue, path: string, reading: Reque
   const { text, refusal } = part;
   switch (type) {
     case "text":
-      return typeof text === "string" ? textPart(text) : null;
+      return typeof text === "string" ? { kind: "text", text, cache: cacheMark(part) } : null;
     case "refusal":
       return typeof refusal === "string" ? { kind: "refusal", text: refusal } : null;
     case "image_url":
-      return readImage(part["image_url"], `${path}.image_url`, reading);
+      return marked(readImage(part["image_url"], `${path}.image_url`, reading), part);
     case "input_audio":
       return readAudio(part["input_audio"], `${path}.input_audio`, reading);
     case "file":
-      return readFile(part["file"], `${path}.file`, reading);
+      return marked(readFile(part["file"], `${path}.file`, reading), part);
     default:
       return null;
   }
+}
+
+/** The part with the cache mark that stands beside it. */
+function marked<Part extends ImagePart | FilePart>(read: Part | null, part: JsonObject): Part | null {
+  const cache = cacheMark(part);
+  return read === null || cache === null ? read : { ...read, cache };
 }
 
 function noteStoredFile(part: JsonObject, path: string, reading: RequestReading): void {

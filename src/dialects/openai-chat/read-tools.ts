@@ -3,7 +3,15 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice, ToolCallPart } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { FUNCTION_MEMBERS, PART_NEEDS, TOOL_MEMBERS, CALLED_FUNCTION_MEMBERS, TOOL_CALL_MEMBERS } from "./fields.ts";
+import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
+import {
+  FUNCTION_MEMBERS,
+  OFFERED_TOOL_MEMBERS,
+  PART_NEEDS,
+  TOOL_MEMBERS,
+  CALLED_FUNCTION_MEMBERS,
+  TOOL_CALL_MEMBERS,
+} from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
 import type { Kinds } from "../kinds.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, flagOrNull, textOf, textOrNull } from "../json.ts";
@@ -86,14 +94,17 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   }
   const { name, description, parameters, strict } = definition;
   if (strict === true) reading.use("tool_strict", `${path}.function.strict`);
-  if (isJsonObject(tool)) reading.useUnknown(tool, TOOL_MEMBERS, path, "native_chat");
+  if (isJsonObject(tool)) {
+    reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path, "native_chat");
+    if (!isPlainMark(tool["cache_control"])) reading.use("native_chat", `${path}.cache_control`);
+  }
   reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat");
   return {
     name: textOf(name),
     description: textOrNull(description),
     parameters: isJsonObject(parameters) ? parameters : null,
     strict: flagOrNull(strict),
-    cache: null,
+    cache: isJsonObject(tool) ? cacheMark(tool) : null,
   };
 }
 
@@ -202,6 +213,7 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   const member = `${path}.function`;
   if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "native_chat", "assistant")) return null;
   if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
+  reading.called(textOf(id));
   return {
     kind: "tool_call",
     id: textOrNull(id) ?? "",

@@ -1,4 +1,6 @@
 import { editSet, NO_EDITS } from "../../canon/generate/edit.ts";
+import { fitting } from "../fit-request.ts";
+import { OPENAI_COMPLETIONS } from "./facts.ts";
 import type { Dialect } from "../dialect-facts.ts";
 import { type Changes, leaveOut, requestUsage } from "../openai-chat/body-members.ts";
 import { editedBody } from "../relay.ts";
@@ -61,7 +63,7 @@ export const completionsSurface: Surface = {
 
 /** Legacy completions as providers speak them, for the requests of other protocols that are one text. */
 export const completionsUpstream: Upstream = {
-  format: formatCompletionsRequest,
+  format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
   parseStream: parseCompletionsStream,
   parseAnswer: parseCompletionsAnswer,
   readError: readChatError,

@@ -18,4 +18,17 @@ export const OPENAI_COMPLETIONS = {
   },
   takesApiVersion: true,
   demandsOutputLimit: false,
+  requires: {
+    // One prompt has no tools, results or schemas.
+    toolName: /^\w{1,64}$/,
+    callId: /^/,
+    refusedText: null,
+    takesReasoning: () => false,
+    opensWithUser: false,
+    trimsPrefill: false,
+    resultFilesApart: false,
+    schemas: null,
+    reasoningFixesSampling: () => false,
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

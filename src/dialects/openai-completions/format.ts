@@ -78,14 +78,9 @@ function promptOf(turn: UserTurn, dropped: Set<DroppedField>): string | null {
 }
 
 /** Records what may help and has no member here. */
-function noteDropped(
-  { hints, reasoning, toolChoice, parallelToolCalls }: GenerateRequest,
-  dropped: Set<DroppedField>,
-): void {
+function noteDropped({ hints, reasoning }: GenerateRequest, dropped: Set<DroppedField>): void {
   // The tier `auto` is that of requests which name none.
   if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
   if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   if (reasoning !== null && reasoning.display !== null) dropped.add("reasoning_display_dropped");
-  // Without tools there is nothing to choose from.
-  if (toolChoice !== null || parallelToolCalls !== null) dropped.add("hint_dropped");
 }

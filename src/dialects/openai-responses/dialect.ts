@@ -1,4 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
+import { fitting } from "../fit-request.ts";
+import { OPENAI_RESPONSES } from "./facts.ts";
 import { deploymentHost, OPENAI_FAMILY } from "../openai-chat/family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refusingUnknown } from "../fields.ts";
@@ -37,7 +39,7 @@ export const responsesSurface: Surface = {
 
 /** Responses as providers speak them, for requests that came in another protocol. */
 export const responsesUpstream: Upstream = {
-  format: formatResponsesRequest,
+  format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
   parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),
   parseAnswer: (bytes, request, target) =>
     request.purpose === "count" ? parseTokenCount(bytes) : parseResponsesAnswer(bytes, target.model.signatureFamily),

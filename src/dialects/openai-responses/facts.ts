@@ -54,4 +54,20 @@ export const OPENAI_RESPONSES = {
   },
   takesApiVersion: true,
   demandsOutputLimit: false,
+  requires: {
+    // platform.openai.com/docs/api-reference/responses/create, `tools.name`.
+    toolName: /^[a-zA-Z0-9_-]{1,64}$/,
+    // The same page, `input.call_id`: 1 to 64 characters.
+    callId: /^[^]{1,64}$/,
+    refusedText: null,
+    // Providers that keep nothing have no use for reasoning that they cannot verify.
+    takesReasoning: () => false,
+    opensWithUser: false,
+    trimsPrefill: false,
+    resultFilesApart: false,
+    // platform.openai.com/docs/guides/structured-outputs, Supported schemas.
+    schemas: { closesAnswers: false, requiresAll: true, refusedBounds: [] },
+    reasoningFixesSampling: () => false,
+    temperatureExcludesTopP: false,
+  },
 } as const satisfies DialectFacts;

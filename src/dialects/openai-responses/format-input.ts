@@ -11,11 +11,6 @@ import type {
 } from "../../canon/generate/message.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
-import { CallIds } from "../translate-request.ts";
-
-/** Ids of calls that the protocol takes, and the most characters that one may have. */
-const CALL_ID = /^[^]{1,64}$/;
-const LONGEST_CALL_ID = 64;
 
 /** The conversation as the protocol takes it. */
 interface FormattedInput {
@@ -32,7 +27,7 @@ interface FormattedInput {
 export function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {
   const instructions = leadingInstructions(turns);
   const rest = instructions === null ? turns : turns.slice(1);
-  const printer = new ItemPrinter(turns, dropped);
+  const printer = new ItemPrinter(dropped);
   const input = rest.flatMap((turn) => printer.turn(turn));
   return { instructions: instructions?.text ?? null, input, signed: printer.signed };
 }
@@ -47,13 +42,10 @@ function leadingInstructions([first, second]: readonly Turn[]): TextPart | null 
 
 class ItemPrinter {
   readonly #dropped: Set<DroppedField>;
-  readonly #callIds: CallIds;
   signed = false;
 
-  constructor(turns: readonly Turn[], dropped: Set<DroppedField>) {
+  constructor(dropped: Set<DroppedField>) {
     this.#dropped = dropped;
-    this.#callIds = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
-    if (this.#callIds.rewritten) dropped.add("call_ids_rewritten");
   }
 
   turn(turn: Turn): readonly JsonObject[] {
@@ -84,11 +76,8 @@ class ItemPrinter {
       content = null;
       if (part.kind === "tool_call") {
         this.#mark(part.cache !== null);
-        const { name, arguments: json } = part;
-        items.push({ type: "function_call", call_id: this.#callIds.sent(part.id), name, arguments: json });
-      } else if (part.signature === null) {
-        // Providers that keep nothing have no use for reasoning that they cannot verify.
-        this.#dropped.add("unsigned_reasoning_dropped");
+        const { id, name, arguments: json } = part;
+        items.push({ type: "function_call", call_id: id, name, arguments: json });
       } else {
         this.signed = true;
         items.push(reasoningItem(part.text, part.summary, part.signature));
@@ -106,7 +95,7 @@ class ItemPrinter {
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
     this.#mark(cache !== null);
     if (isError === true) this.#dropped.add("tool_error_flag_dropped");
-    const item = { type: "function_call_output", call_id: this.#callIds.sent(callId) };
+    const item = { type: "function_call_output", call_id: callId };
     const [only] = content;
     if (only === undefined) return { ...item, output: "" };
     if (content.length > 1 || only.kind !== "text")
@@ -149,7 +138,7 @@ class ItemPrinter {
   }
 }
 
-function reasoningItem(text: string, summary: boolean, signature: string): JsonObject {
+function reasoningItem(text: string, summary: boolean, signature: string | null): JsonObject {
   return {
     type: "reasoning",
     summary: summary && text !== "" ? [{ type: "summary_text", text }] : [],

@@ -190,6 +190,7 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
   const id = requireText(item["call_id"], `${path}.call_id`, reading);
   const name = requireText(item["name"], `${path}.name`, reading);
   const text = requireText(item["arguments"], `${path}.arguments`, reading);
+  reading.called(id);
   const isEmpty = text.trim() === "";
   if (isEmpty) reading.dropped.add("tool_arguments_normalised");
   else if (reading.forTranslation && !isJsonObject(parseJsonText(text))) {
@@ -205,6 +206,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "native_responses", "tool");
   // The protocol's newest form names the function instead of the call.
   if (typeof callId !== "string") reading.use("native_responses", path);
+  else reading.answered(callId, `${path}.call_id`);
   return {
     callId: textOf(callId),
     content: readContent(output, "tool_result", isResult, `${path}.output`, reading),

@@ -141,7 +141,9 @@ describe("a request as messages", () => {
     ]);
     expect(dropped).toEqual(["empty_text_dropped"]);
     // There is nothing else to send, so the provider may judge it.
-    expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([{ role: "user", content: " " }]);
+    expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([
+      { role: "user", content: [{ type: "text", text: " " }] },
+    ]);
   });
 
   it("reasoning goes back as its provider wrote it, or not at all", () => {
@@ -264,7 +266,7 @@ describe("a request as messages", () => {
   });
 
   it("a schema is requested beside the effort", () => {
-    const schema = { type: "object" };
+    const schema = { type: "object", properties: {}, additionalProperties: false };
     const { body, dropped } = format({
       format: { kind: "json_schema", name: "n", description: null, schema, strict: true },
       reasoning: { effort: "low", budget: null, adaptive: false, display: null },

@@ -76,18 +76,8 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["tools"],
     ["conversation"],
   ],
-  [
-    "a tool that is loaded later",
-    body({ tools: [{ ...tool, defer_loading: true }] }),
-    ["tools"],
-    ["conversation", "native_messages"],
-  ],
-  [
-    "a tool with examples",
-    body({ tools: [{ ...tool, input_examples: [{}] }] }),
-    ["tools"],
-    ["conversation", "native_messages"],
-  ],
+  ["a tool that is loaded later", body({ tools: [{ ...tool, defer_loading: true }] }), ["tools"], ["conversation"]],
+  ["a tool with examples", body({ tools: [{ ...tool, input_examples: [{}] }] }), ["tools"], ["conversation"]],
   [
     "a tool for other callers",
     body({ tools: [{ ...tool, allowed_callers: ["code_execution_20260120"] }] }),

@@ -236,12 +236,16 @@ describe("a body in canon", () => {
 
   it("results that stand together are one turn, whatever stands between others", () => {
     const result = (id: string) => ({ type: "tool_result", tool_use_id: id });
-    const { turns } = canon(saying(result("a"), result("b"), { type: "text", text: "x" }, result("c")));
-    expect(turns.map((turn) => (turn.role === "tool" ? turn.results.map(({ callId }) => callId) : turn.role))).toEqual([
-      ["a", "b"],
-      "user",
-      ["c"],
-    ]);
+    const call = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
+    const { turns } = canon({
+      messages: [
+        { role: "assistant", content: [call("a"), call("b"), call("c")] },
+        { role: "user", content: [result("a"), result("b"), { type: "text", text: "x" }, result("c")] },
+      ],
+    });
+    expect(
+      turns.slice(1).map((turn) => (turn.role === "tool" ? turn.results.map(({ callId }) => callId) : turn.role)),
+    ).toEqual([["a", "b"], "user", ["c"]]);
   });
 
   it("signatures come bare, with their family; reasoning without a signature has none", () => {

@@ -209,7 +209,7 @@ describe("images, documents and sounds", () => {
       { document: { format: "txt", name: "facts", source: { bytes: "aGk=" } } },
       { audio: { format: "wav", source: { bytes: "aGk=" } } },
     ]);
-    expect(dropped).toEqual(["image_detail_dropped"]);
+    expect(dropped).toEqual(["media_rewritten", "image_detail_dropped"]);
   });
 
   it("documents have names of plain characters, each once in a request, in results too", () => {
@@ -353,10 +353,6 @@ describe("tools", () => {
     expect(forgotten.dropped).toEqual(["tool_placeholder_sent"]);
     expect(format({ toolChoice: { mode: "required" } }).dropped).toEqual(["hint_dropped"]);
   });
-
-  it.each(["a b", "x".repeat(65), ""])("a name that the provider would refuse is refused by name: %j", (name) => {
-    expect(refusal({ tools: [tool(name)] })).toMatchObject({ status: 400, code: "invalid_tool_name" });
-  });
 });
 
 describe("what the answer should be like", () => {
@@ -369,7 +365,7 @@ describe("what the answer should be like", () => {
   });
 
   it("a schema is a text beside the effort", () => {
-    const schema = { type: "object" };
+    const schema = { type: "object", properties: {}, additionalProperties: false };
     const { body, dropped } = format({
       format: { kind: "json_schema", name: "n", description: "d", schema, strict: true },
       reasoning: { effort: "low", budget: null, adaptive: false, display: null },
@@ -378,7 +374,7 @@ describe("what the answer should be like", () => {
       effort: "low",
       textFormat: {
         type: "json_schema",
-        structure: { jsonSchema: { schema: '{"type":"object"}', name: "n", description: "d" } },
+        structure: { jsonSchema: { schema: JSON.stringify(schema), name: "n", description: "d" } },
       },
     });
     expect(dropped).toEqual(["schema_name_dropped"]);

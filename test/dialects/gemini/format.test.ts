@@ -73,7 +73,7 @@ describe("a request", () => {
       { role: "user", parts: [{ text: "b" }] },
       { role: "model", parts: [{ text: "c" }, { text: "d" }] },
     ]);
-    expect(dropped).toEqual(["empty_text_dropped", "turns_merged"]);
+    expect(dropped).toEqual(["empty_text_dropped", "turns_merged", "prefill_as_turn"]);
     expect(format({ turns: [user(text(""))] }).body.contents).toEqual([{ role: "user", parts: [{ text: "" }] }]);
   });
 
@@ -256,9 +256,8 @@ describe("tools", () => {
     ],
     [null, [true], { mode: "VALIDATED" }, []],
     [{ mode: "auto" }, [true, false], { mode: "VALIDATED" }, ["tool_strictness_widened"]],
-    [{ mode: "auto" }, [], undefined, []],
-    [{ mode: "none" }, [], undefined, []],
-    [{ mode: "required" }, [], { mode: "ANY" }, []],
+    [{ mode: "auto" }, [], undefined, ["hint_dropped"]],
+    [{ mode: "none" }, [], undefined, ["hint_dropped"]],
   ])("with the choice %j, strict %j", (toolChoice, strict, config, dropped) => {
     const made = format({ tools: strict.map((value, index) => tool(`t${index}`, value)), toolChoice });
     expect([made.body.toolConfig?.functionCallingConfig, made.dropped]).toEqual([config, dropped]);

@@ -91,7 +91,7 @@ describe("a request for a chat provider", () => {
     ],
     [{ toolChoice: { mode: "auto" } }, {}, ["hint_dropped"]],
     [{ parallelToolCalls: false }, {}, ["hint_dropped"]],
-    [{ parallelToolCalls: true }, {}, []],
+    [{ parallelToolCalls: true }, {}, ["hint_dropped"]],
     [
       { tools, toolChoice: { mode: "named", name: "f" }, parallelToolCalls: false },
       {
@@ -201,7 +201,6 @@ describe("turns as messages", () => {
 
   const thought = { kind: "reasoning", text: "t", summary: false, signature: "sig", family: "family" } as const;
   it.each<[string, readonly AssistantPart[], JsonObject, readonly string[]]>([
-    ["nothing", [], { content: "" }, []],
     [
       "a call alone",
       [call],

@@ -171,9 +171,10 @@ describe("what a request requires of a wire protocol", () => {
     ],
     [
       "another vendor's member of a part",
-      content({ type: "text", text: "x", cache_control: { type: "ephemeral" } }),
+      content({ type: "text", text: "x", cache_control: { type: "ephemeral", scope: "s" } }),
       { native_chat: "messages[0].content[0].cache_control" },
     ],
+    ["a cache mark", content({ type: "text", text: "x", cache_control: { type: "ephemeral" } }), {}],
     [
       "another vendor's part",
       content({ type: "video_url" }),
@@ -209,8 +210,8 @@ describe("what a request requires of a wire protocol", () => {
     ["a custom tool", { tools: [{ type: "custom" }] }, { conversation: "tools", native_chat: "tools[0].type" }],
     [
       "another vendor's member of a tool",
-      { tools: [{ ...tool, cache_control: {} }] },
-      { conversation: "tools", native_chat: "tools[0].cache_control" },
+      { tools: [{ ...tool, other: 1 }] },
+      { conversation: "tools", native_chat: "tools[0].other" },
     ],
     [
       "one call at a time",

@@ -82,10 +82,7 @@ describe("the request on its way upstream", () => {
       { max_completion_tokens: null, max_tokens: 5_000 },
       { max_completion_tokens: null, max_tokens: 100 },
     ],
-    [
-      { max_completion_tokens: 5_000, max_tokens: 6_000 },
-      { max_completion_tokens: 100, max_tokens: 100 },
-    ],
+    [{ max_completion_tokens: 5_000, max_tokens: 6_000 }, { max_completion_tokens: 100 }],
   ])("caps the output where the caller limits it, or sets the limit: %j", (requested, sent) => {
     const { body } = edit(requested, [], "reject", { ...NO_EDITS, maxOutputTokens: 100 });
     const limits = Object.entries(body).filter(([name]) => name.startsWith("max_"));

@@ -138,6 +138,20 @@ const ROWS: readonly Row[] = [
     dropped: ["service_tier_changed"],
   },
   {
+    flag: "no_user_after_tool",
+    sent: { messages: [user, assistant({ content: null, tool_calls: [called("c")] }), result("c"), user] },
+    got: {
+      messages: [
+        user,
+        assistant({ content: null, tool_calls: [called("c")] }),
+        result("c"),
+        { role: "assistant", content: "OK." },
+        user,
+      ],
+    },
+    dropped: ["turn_made"],
+  },
+  {
     flag: "no_prompt_cache_fields",
     sent: { prompt_cache_key: "k", prompt_cache_retention: "24h" },
     got: { prompt_cache_key: null, prompt_cache_retention: null },

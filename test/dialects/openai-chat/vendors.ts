@@ -42,8 +42,8 @@ export function formatted(more: Partial<GenerateRequest>, flags: readonly string
   return made;
 }
 
-export const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };
-export const other = { type: "function", function: { name: "g", parameters: { type: "object" } } };
+export const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
+export const other = { type: "function", function: { name: "g", parameters: { type: "object", properties: {} } } };
 export const called = (id: string): JsonObject => ({ id, type: "function", function: { name: "f", arguments: "{}" } });
 export const assistant = (more: JsonObject): JsonObject => ({ role: "assistant", content: "a", ...more });
 export const result = (id: string): JsonObject => ({ role: "tool", tool_call_id: id, content: "r" });

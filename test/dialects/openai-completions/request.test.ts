@@ -403,13 +403,13 @@ describe("another protocol's request for an endpoint of this one", () => {
     expect(formatted).toMatchObject({
       body: { prompt: "ab" },
       dropped: [
+        "hint_dropped",
         "prompt_as_message",
         "cache_mark_dropped",
         "participant_name_dropped",
         "service_tier_changed",
         "cache_hint_dropped",
         "reasoning_display_dropped",
-        "hint_dropped",
       ],
     });
   });

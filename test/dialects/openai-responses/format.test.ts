@@ -154,7 +154,7 @@ describe("a request as a provider takes it", () => {
 
   it("rewrites ids that the protocol does not take, the same everywhere", () => {
     const id = "x".repeat(65);
-    const sent = `call_${"x".repeat(59)}`;
+    const sent = `${"x".repeat(31)}_1dznfyf`;
     const { body, dropped } = format({
       turns: [
         user,
@@ -183,20 +183,20 @@ describe("a request as a provider takes it", () => {
       { tools: [{ strict: true }] },
       ["cache_mark_dropped"],
     ],
-    ["a choice", { toolChoice: { mode: "required" } }, { tool_choice: "required" }, []],
+    ["a choice", { tools: [tool], toolChoice: { mode: "required" } }, { tool_choice: "required" }, []],
     [
       "a named choice",
-      { toolChoice: { mode: "named", name: "f" } },
+      { tools: [tool], toolChoice: { mode: "named", name: "f" } },
       { tool_choice: { type: "function", name: "f" } },
       [],
     ],
     [
       "an allowed choice",
-      { toolChoice: { mode: "allowed", names: ["f"], required: false } },
+      { tools: [tool], toolChoice: { mode: "allowed", names: ["f"], required: false } },
       { tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] } },
       [],
     ],
-    ["calls one by one", { parallelToolCalls: false }, { parallel_tool_calls: false }, []],
+    ["calls one by one", { tools: [tool], parallelToolCalls: false }, { parallel_tool_calls: false }, []],
     [
       "a schema without a name",
       { format: schema },
@@ -290,7 +290,7 @@ describe("a request as a provider takes it", () => {
         { role: "tool", results: [{ callId: "c", content: [text("r")], isError: null, cache: null }] },
         user,
       ],
-      tools: [{ ...tool, strict: true, parameters: { type: "object" } }],
+      tools: [{ ...tool, strict: true, parameters: { type: "object", properties: {}, additionalProperties: false } }],
       toolChoice: { mode: "required" },
       format: { kind: "json_schema", name: "n", description: "d", schema: {}, strict: true },
       reasoning: { ...none, effort: "low", display: "auto" },

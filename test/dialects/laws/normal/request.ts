@@ -27,6 +27,7 @@ export function normalRequest(request: GenerateRequest, dropped: ReadonlySet<Dro
   const { hints } = request;
   return {
     ...request,
+    ...(isDropped("sampling_dropped") && { temperature: null, topP: null, topK: null }),
     turns: normalTurns(request.turns, isDropped),
     tools: normalTools(request, isDropped),
     toolChoice: normalChoice(request.toolChoice, isDropped),
@@ -49,8 +50,8 @@ function normalTools({ tools, toolChoice }: GenerateRequest, isDropped: IsDroppe
     .filter(({ name }) => names === null || names.has(name))
     .map((tool: Tool) => ({
       ...tool,
-      parameters: isEmptySchema(tool) ? null : tool.parameters,
-      strict: tool.strict === true,
+      parameters: isEmptySchema(tool) ? null : normalSchema(tool.parameters, isDropped),
+      strict: tool.strict === true && !isDropped("strictness_dropped"),
       cache: normalCache(tool.cache, isDropped),
     }));
 }
@@ -66,6 +67,15 @@ function isEmptySchema({ parameters }: Tool): boolean {
   );
 }
 
+/** Without what is added to schemas, where that was said. */
+function normalSchema(schema: unknown, isDropped: IsDropped): unknown {
+  if (!isDropped("schema_closed") && !isDropped("schema_filled")) return schema;
+  if (Array.isArray(schema)) return schema.map((one) => normalSchema(one, isDropped));
+  if (!isJsonObject(schema)) return schema;
+  const { additionalProperties: _more, ...rest } = schema;
+  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, normalSchema(value, isDropped)]));
+}
+
 function normalChoice(choice: ToolChoice | null, isDropped: IsDropped): unknown {
   if (choice === null || choice.mode === "auto") return null;
   if (choice.mode !== "allowed") return choice;
@@ -75,8 +85,10 @@ function normalChoice(choice: ToolChoice | null, isDropped: IsDropped): unknown 
 
 function normalFormat(format: GenerateRequest["format"], isDropped: IsDropped): unknown {
   if (format?.kind !== "json_schema") return format;
-  if (isDropped("schema_name_dropped")) return { kind: format.kind, schema: format.schema };
-  return { ...format, name: isDropped("schema_name_made") ? null : format.name, strict: format.strict === true };
+  const schema = normalSchema(format.schema, isDropped);
+  if (isDropped("schema_name_dropped")) return { kind: format.kind, schema };
+  const strict = format.strict === true && !isDropped("strictness_dropped");
+  return { ...format, schema, name: isDropped("schema_name_made") ? null : format.name, strict };
 }
 
 function normalReasoning(reasoning: GenerateRequest["reasoning"], isDropped: IsDropped): unknown {
@@ -89,6 +101,9 @@ function normalReasoning(reasoning: GenerateRequest["reasoning"], isDropped: IsD
   if (isDropped("effort_as_budget") || isDropped("budget_as_effort")) return { display };
   return effort === "unspecified" && budget === null && display === null ? null : { effort, budget, display };
 }
+
+/** Texts that are sent with files of results that stand apart. */
+const MADE_TEXT = /^(The files of this result follow\.|Files of tool result \d+:)$/;
 
 /** Ids of calls by the order in which they first stand, where they were rewritten. */
 class CallIds {
@@ -130,7 +145,9 @@ function normalTurn(turn: Turn, ids: CallIds, isDropped: IsDropped): Record<stri
   if (turn.role === "tool") {
     const content = turn.results.map((result) => ({
       callId: ids.of(result.callId, isDropped),
-      content: result.content.flatMap((part) => normalPart(part, isDropped)),
+      content: result.content
+        .filter((part) => !isDropped("result_files_apart") || (part.kind === "text" && !MADE_TEXT.test(part.text)))
+        .flatMap((part) => normalPart(part, isDropped)),
       isError: isDropped("tool_error_flag_dropped") ? false : result.isError === true,
       cache: normalCache(result.cache, isDropped),
     }));
@@ -142,6 +159,10 @@ function normalTurn(turn: Turn, ids: CallIds, isDropped: IsDropped): Record<stri
   }
   const name = isDropped("participant_name_dropped") ? null : turn.name;
   if (turn.role === "user") {
+    const [begun] = turn.content;
+    // The files of results, which stood in the results.
+    if (isDropped("result_files_apart") && begun?.kind === "text" && MADE_TEXT.test(begun.text))
+      return { role: turn.role, name, content: [] };
     const content = turn.content.flatMap((part) => normalPart(part, isDropped));
     return { role: turn.role, name, content: isDropped("prompt_as_message") ? [joinedText(turn.content)] : content };
   }

@@ -1,0 +1,465 @@
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { InferenceEvent } from "../canon/generate/event.ts";
+import type { GenerateRequest } from "../canon/generate/generate-request.ts";
+import type {
+  AssistantPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  TextPart,
+  Tool,
+  ToolResult,
+  Turn,
+  UserTurn,
+} from "../canon/generate/message.ts";
+import type { JsonObject } from "../canon/json.ts";
+import type { Target, Upstream } from "./dialect.ts";
+import type { EventFilter } from "./translated-stream.ts";
+import { closedSchema, filledSchema, NO_PARAMETERS, type SchemaRules } from "./fit-schema.ts";
+
+/**
+ * What the providers of one wire protocol require of every request (docs/translation.md#what-providers-require).
+ * One table a protocol, in its `facts.ts`, each row with its source. Some rules are the same everywhere and have no row:
+ * results follow their calls, ids of calls are unique, functions have an object schema, base64 has no white space.
+ */
+export interface RequestRules {
+  /** Names of functions. Every form takes up to 64 letters, digits and underscores that begin with an underscore. */
+  readonly toolName: RegExp;
+  /** Ids of calls. Every form takes what `toolName` must take. */
+  readonly callId: RegExp;
+  /** Text that is refused; `null` where none is. */
+  readonly refusedText: "empty" | "blank" | null;
+  /** Whether unsigned reasoning of the history may be sent back. */
+  readonly takesReasoning: (target: Target) => boolean;
+  /** Whether a conversation must begin with the user. */
+  readonly opensWithUser: boolean;
+  /** Whether the beginning of an answer must not end in white space. */
+  readonly trimsPrefill: boolean;
+  /** Whether files of a tool's result must stand in a message of the user after it. */
+  readonly resultFilesApart: boolean;
+  readonly schemas: SchemaRules | null;
+  /** Whether reasoning fixes temperature, `top_p` and `top_k`. */
+  readonly reasoningFixesSampling: (target: Target) => boolean;
+  /** Whether temperature and `top_p` exclude each other. */
+  readonly temperatureExcludesTopP: boolean;
+}
+
+/**
+ * A protocol's printer of requests behind the fitting to its rules.
+ *
+ * @param print prints a request that satisfies the rules.
+ */
+export function fitting(print: Upstream["format"], rules: RequestRules): Upstream["format"] {
+  return (request, target) => {
+    const fit = new Fit(rules, target);
+    const fitted = fit.request(request);
+    if (fit.refusal !== null) return fit.refusal;
+    const printed = print(fitted, target);
+    if ("code" in printed) return printed;
+    for (const field of printed.dropped) fit.dropped.add(field);
+    return { ...printed, dropped: [...fit.dropped], ...(fit.names.size > 0 && { names: fit.names }) };
+  };
+}
+
+/** Gives calls of an answer the names that the caller gave its tools. */
+export class CallersNames implements EventFilter {
+  readonly #names: ReadonlyMap<string, string>;
+
+  /** @param names sent name → the caller's. */
+  constructor(names: ReadonlyMap<string, string>) {
+    this.#names = names;
+  }
+
+  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    return events.map((event) => {
+      if (event.type !== "open" || event.block.kind !== "tool_call") return event;
+      const { name } = event.block;
+      return { ...event, block: { ...event.block, name: this.#names.get(name) ?? name } };
+    });
+  }
+}
+
+/** Stands before a conversation that begins with the assistant. */
+const OPENING: UserTurn = {
+  role: "user",
+  name: null,
+  content: [{ kind: "text", text: "(The conversation begins with your message.)", cache: null }],
+};
+
+/** Names of media types that are none, and those that providers take. */
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ["image/jpg", "image/jpeg"],
+  ["image/pjpeg", "image/jpeg"],
+  ["image/x-png", "image/png"],
+]);
+
+/** Characters that may not stand in base64; each is looked for alone, because that costs least in long texts. */
+const WHITE_SPACE = ["\n", "\r", " ", "\t"] as const;
+
+/** Least `top_p` beside reasoning (platform.claude.com, Extended thinking, Feature compatibility). */
+const LEAST_TOP_P_WITH_REASONING = 0.95;
+
+/** The fitting of one request. */
+class Fit {
+  readonly dropped = new Set<DroppedField>();
+  /** Name of a function as it is sent → as the caller gave it. */
+  readonly names = new Map<string, string>();
+  refusal: ServiceError | null = null;
+  readonly #rules: RequestRules;
+  readonly #target: Target;
+
+  constructor(rules: RequestRules, target: Target) {
+    this.#rules = rules;
+    this.#target = target;
+  }
+
+  request(request: GenerateRequest): GenerateRequest {
+    const named = this.#named(request);
+    return {
+      ...named,
+      ...this.#tools(named),
+      ...this.#sampling(named),
+      format: this.#format(named.format),
+      turns: this.#bounded(
+        this.#ordered(
+          named.turns.flatMap((turn) => this.#turn(turn) ?? []),
+          named.turns,
+        ),
+      ),
+    };
+  }
+
+  /** Gives functions names that the protocol takes, everywhere in the request. */
+  #named(request: GenerateRequest): GenerateRequest {
+    const { toolName } = this.#rules;
+    const names = new Set(request.tools.map(({ name }) => name));
+    for (const turn of request.turns) {
+      if (turn.role !== "assistant") continue;
+      for (const part of turn.content) if (part.kind === "tool_call") names.add(part.name);
+    }
+    const used = new Set([...names].filter((name) => toolName.test(name)));
+    if (used.size === names.size) return request;
+    const sent = new Map<string, string>();
+    for (const name of names) {
+      if (used.has(name)) continue;
+      const made = madeName(name, toolName, used, KEPT_OF_NAME);
+      used.add(made);
+      sent.set(name, made);
+      this.names.set(made, name);
+    }
+    this.dropped.add("tool_names_rewritten");
+    const of = (name: string): string => sent.get(name) ?? name;
+    const { toolChoice } = request;
+    return {
+      ...request,
+      tools: request.tools.map((tool) => ({ ...tool, name: of(tool.name) })),
+      toolChoice:
+        toolChoice?.mode === "named"
+          ? { ...toolChoice, name: of(toolChoice.name) }
+          : toolChoice?.mode === "allowed"
+            ? { ...toolChoice, names: toolChoice.names.map(of) }
+            : toolChoice,
+      turns: request.turns.map((turn) =>
+        turn.role === "assistant"
+          ? {
+              ...turn,
+              content: turn.content.map((part) =>
+                part.kind === "tool_call" ? { ...part, name: of(part.name) } : part,
+              ),
+            }
+          : turn,
+      ),
+    };
+  }
+
+  /** Without tools there is nothing to choose, and providers refuse the members. */
+  #tools({
+    tools,
+    toolChoice,
+    parallelToolCalls,
+  }: GenerateRequest): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
+    if (tools.length > 0) return { tools: tools.map((tool) => this.#tool(tool)), toolChoice, parallelToolCalls };
+    if (toolChoice !== null || parallelToolCalls !== null) this.dropped.add("hint_dropped");
+    return { tools, toolChoice: null, parallelToolCalls: null };
+  }
+
+  #tool(tool: Tool): Tool {
+    const { schemas } = this.#rules;
+    const isStrict = tool.strict === true && schemas !== null;
+    if (tool.parameters === null) return isStrict ? { ...tool, parameters: NO_MEMBERS } : tool;
+    const parameters = filledSchema(tool.parameters);
+    if (parameters !== tool.parameters) this.dropped.add("schema_filled");
+    if (!isStrict) return { ...tool, parameters };
+    // At the top, an object without members is a function without arguments.
+    const { properties } = tool.parameters;
+    const closed = closedSchema({ ...tool.parameters, type: "object", properties: properties ?? {} }, schemas);
+    if (closed === null) {
+      this.dropped.add("strictness_dropped");
+      return { ...tool, parameters, strict: null };
+    }
+    this.#noteSchema(closed.dropped);
+    return { ...tool, parameters: filledSchema(closed.schema) };
+  }
+
+  #format(format: GenerateRequest["format"]): GenerateRequest["format"] {
+    const { schemas } = this.#rules;
+    if (format?.kind !== "json_schema" || schemas === null) return format;
+    if (format.strict !== true && !schemas.closesAnswers) return format;
+    const closed = closedSchema(format.schema, schemas);
+    if (closed !== null) {
+      this.#noteSchema(closed.dropped);
+      return { ...format, schema: closed.schema };
+    }
+    if (!schemas.closesAnswers) {
+      this.dropped.add("strictness_dropped");
+      return { ...format, strict: null };
+    }
+    this.refusal ??= invalidRequest(
+      "unsupported_schema",
+      "An endpoint that may get the request takes only schemas whose objects name all their members; list the members of each object, and leave `additionalProperties` out",
+    );
+    return format;
+  }
+
+  #noteSchema(dropped: readonly DroppedField[]): void {
+    for (const field of dropped) this.dropped.add(field);
+  }
+
+  #sampling(request: GenerateRequest): Pick<GenerateRequest, "temperature" | "topP" | "topK"> {
+    let { temperature, topP, topK } = request;
+    const { reasoning } = request;
+    const reasons =
+      reasoning !== null &&
+      reasoning.effort !== "none" &&
+      (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive);
+    if (reasons && this.#rules.reasoningFixesSampling(this.#target)) {
+      if (temperature !== 1) temperature = null;
+      if (topP !== null && topP < LEAST_TOP_P_WITH_REASONING) topP = null;
+      topK = null;
+    }
+    if (this.#rules.temperatureExcludesTopP && temperature !== null) topP = null;
+    if (temperature !== request.temperature || topP !== request.topP || topK !== request.topK) {
+      this.dropped.add("sampling_dropped");
+    }
+    return { temperature, topP, topK };
+  }
+
+  /** A turn without what the protocol refuses; `null` where nothing is left of it. */
+  #turn(turn: Turn): Turn | null {
+    switch (turn.role) {
+      case "system":
+        return this.#filled({ ...turn, content: turn.content.filter((part) => this.#isTaken(part)) }, turn);
+      case "user":
+        return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
+      case "assistant":
+        return this.#filled({ ...turn, content: turn.content.filter((part) => this.#isTaken(part)) }, turn);
+      case "tool":
+        return {
+          ...turn,
+          results: turn.results.map((result) => ({ ...result, content: this.#input(result.content) })),
+        };
+    }
+  }
+
+  #filled<Kept extends Exclude<Turn, { role: "tool" }>>(kept: Kept, { role, content }: Kept): Kept | null {
+    if (kept.content.length > 0) return kept;
+    if (content.length === 0 && role !== "assistant") this.dropped.add("empty_text_dropped");
+    return null;
+  }
+
+  #isTaken(part: AssistantPart): boolean {
+    if (part.kind === "reasoning") {
+      const { text, signature } = part;
+      const isTaken = signature !== null || (text.trim() !== "" && this.#rules.takesReasoning(this.#target));
+      if (!isTaken) this.dropped.add("unsigned_reasoning_dropped");
+      return isTaken;
+    }
+    if (part.kind === "tool_call") return true;
+    const { refusedText } = this.#rules;
+    const isTaken = refusedText === null || (refusedText === "blank" ? part.text.trim() : part.text) !== "";
+    if (!isTaken) {
+      this.dropped.add("empty_text_dropped");
+      if (part.kind === "text" && part.cache !== null) this.dropped.add("cache_mark_dropped");
+    }
+    return isTaken;
+  }
+
+  #input<Part extends InputPart>(parts: readonly Part[]): readonly Part[] {
+    return parts.flatMap((part) => {
+      if (part.kind === "text") return this.#isTaken(part) ? part : [];
+      if (part.kind === "audio") return { ...part, data: this.#base64(part.data) };
+      const { source } = part;
+      if (source.kind === "url") return part;
+      const lower = source.mediaType.toLowerCase();
+      const mediaType = MEDIA_TYPES.get(lower) ?? lower;
+      if (mediaType !== source.mediaType) this.dropped.add("media_rewritten");
+      return { ...part, source: { ...source, mediaType, data: this.#base64(source.data) } };
+    });
+  }
+
+  #base64(data: string): string {
+    if (!WHITE_SPACE.some((space) => data.includes(space))) return data;
+    this.dropped.add("media_rewritten");
+    return data.replaceAll(/\s+/g, "");
+  }
+
+  /**
+   * Puts each result directly after the turn of its call, and gives calls ids that are unique and that the protocol
+   * takes. A conversation of which nothing was left stays as it came, for the provider to judge.
+   */
+  #ordered(turns: readonly Turn[], all: readonly Turn[]): readonly Turn[] {
+    if (turns.every(({ role }) => role === "system")) {
+      const user = all.find(({ role }) => role === "user");
+      return user === undefined ? turns : [...turns, user];
+    }
+    const ids = new CallIds(turns, this.#rules.callId);
+    /** Results by the position of the turn that holds their calls. */
+    const answers = new Map<number, ToolResult[]>();
+    const renamed: Turn[] = [];
+    let caller = -1;
+    for (const turn of turns) {
+      if (turn.role === "tool") {
+        for (const result of turn.results) {
+          const call = ids.answer(result.callId);
+          const position = call?.position ?? caller;
+          if (position !== caller) this.dropped.add("results_moved");
+          const answered = { ...result, callId: call?.id ?? result.callId };
+          const others = answers.get(position);
+          if (others === undefined) answers.set(position, [answered]);
+          else others.push(answered);
+        }
+        continue;
+      }
+      caller = renamed.length;
+      renamed.push(turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, caller) } : turn);
+    }
+    if (ids.rewritten) this.dropped.add("call_ids_rewritten");
+    const ordered = this.#answered(answers.get(-1) ?? []);
+    for (const [position, turn] of renamed.entries()) {
+      ordered.push(turn);
+      const results = answers.get(position);
+      if (results !== undefined) ordered.push(...this.#answered(results));
+    }
+    return ordered;
+  }
+
+  /** Results as turns: one of the tools, and one of the user with the files that may not stand in results. */
+  #answered(results: readonly ToolResult[]): Turn[] {
+    if (results.length === 0) return [];
+    if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
+    const files: InputPart[] = [];
+    const left = results.map((result, index) => {
+      const apart = result.content.filter((part): part is ImagePart | FilePart => part.kind !== "text");
+      if (apart.length === 0) return result;
+      files.push(textPart(`Files of tool result ${index + 1}:`), ...apart);
+      const texts = result.content.filter((part): part is TextPart => part.kind === "text");
+      return { ...result, content: texts.length > 0 ? texts : [textPart("The files of this result follow.")] };
+    });
+    const tool: Turn = { role: "tool", results: left };
+    if (files.length === 0) return [tool];
+    this.dropped.add("result_files_apart");
+    return [tool, { role: "user", name: null, content: files }];
+  }
+
+  /** Fits the first and the last turn of the conversation. */
+  #bounded(turns: readonly Turn[]): readonly Turn[] {
+    const trimmed = this.#rules.trimsPrefill ? this.#trimmed(turns) : turns;
+    const first = trimmed.findIndex(({ role }) => role !== "system");
+    if (!this.#rules.opensWithUser || trimmed[first]?.role !== "assistant") return trimmed;
+    this.dropped.add("turn_made");
+    return trimmed.toSpliced(first, 0, OPENING);
+  }
+
+  #trimmed(turns: readonly Turn[]): readonly Turn[] {
+    const last = turns.at(-1);
+    if (last?.role !== "assistant") return turns;
+    const part = last.content.at(-1);
+    if (part?.kind !== "text" || part.text.trimEnd() === part.text) return turns;
+    this.dropped.add("prefill_trimmed");
+    const content = [...last.content.slice(0, -1), { ...part, text: part.text.trimEnd() }];
+    return [...turns.slice(0, -1), { ...last, content }];
+  }
+}
+
+const NO_MEMBERS: JsonObject = { ...NO_PARAMETERS, additionalProperties: false };
+
+function textPart(text: string): TextPart {
+  return { kind: "text", text, cache: null };
+}
+
+/** Characters that not every form of names takes. */
+const FOREIGN = /[^a-zA-Z0-9_]/g;
+
+/** Characters that are kept of the name of a function: with the digest there are at most 64. */
+const KEPT_OF_NAME = 55;
+
+/** The same of the id of a call, for at most 40. */
+const KEPT_OF_ID = 31;
+
+/**
+ * A name of the protocol's form instead of one that is not. It depends on nothing but the name, unless another name has
+ * it already, so that the requests of one conversation get equal names and prompt caches keep working. The end of
+ * the name is kept: names of MCP tools begin with the server's.
+ */
+function madeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
+  const plain = name.replaceAll(FOREIGN, "_").slice(-kept);
+  for (let salt = 0; ; salt += 1) {
+    const made = `${plain}_${digest(salt === 0 ? name : `${name} ${salt}`)}`;
+    const fitted = form.test(made) ? made : `_${made.slice(1)}`;
+    if (!used.has(fitted)) return fitted;
+  }
+}
+
+/** FNV-1a of a text, 32 bits, in at most 7 letters and digits (draft-eastlake-fnv). */
+function digest(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0).toString(36);
+}
+
+interface SentCall {
+  readonly id: string;
+  /** Of the turn that holds the call. */
+  readonly position: number;
+}
+
+/** Ids of tool calls on their way to a protocol: of its form, and each for one call. */
+class CallIds {
+  readonly #form: RegExp;
+  /** Ids that may not be made: those of the conversation that stay, and those made so far. */
+  readonly #used: Set<string>;
+  /** The caller's id → its calls that have no result yet. */
+  readonly #open = new Map<string, SentCall[]>();
+  rewritten = false;
+
+  constructor(turns: readonly Turn[], form: RegExp) {
+    this.#form = form;
+    this.#used = new Set();
+    for (const turn of turns) {
+      if (turn.role !== "assistant") continue;
+      for (const part of turn.content) if (part.kind === "tool_call" && form.test(part.id)) this.#used.add(part.id);
+    }
+  }
+
+  rename(content: readonly AssistantPart[], position: number): readonly AssistantPart[] {
+    return content.map((part) => {
+      if (part.kind !== "tool_call") return part;
+      const calls = this.#open.get(part.id);
+      const isFirst = calls === undefined;
+      const id = isFirst && this.#form.test(part.id) ? part.id : madeName(part.id, this.#form, this.#used, KEPT_OF_ID);
+      this.#used.add(id);
+      this.rewritten ||= id !== part.id;
+      if (isFirst) this.#open.set(part.id, [{ id, position }]);
+      else calls.push({ id, position });
+      return { ...part, id };
+    });
+  }
+
+  /** The call that a result of this id answers: the first without a result; `null` where there is none. */
+  answer(id: string): SentCall | null {
+    return this.#open.get(id)?.shift() ?? null;
+  }
+}
