@@ -136,6 +136,9 @@ describe("members of a history that repeat another one or say nothing", () => {
     expect(request.body).toEqual({ model: "r", messages: [user], reasoning_effort: "low" });
     expect(request.paths.get("reasoning")).toBe("reasoning.effort");
     expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
+    const forwarded = chatSurface.relay.edit(request, endpoint("a"), provider("p"), "forward", NO_EDITS).body;
+    expect(forwarded).toMatchObject({ reasoning: { effort: "low" } });
+    expect(forwarded).not.toHaveProperty("reasoning_effort");
     for (const more of [{ max_tokens: 9 }, { enabled: true }, { exclude: true }]) {
       const other = parsed(chatSurface, { ...sent, reasoning: { effort: "low", ...more } });
       expect(chatSurface.refuseUnknown(other.body, "reject")).toMatchObject({ param: "reasoning" });

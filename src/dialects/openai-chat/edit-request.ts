@@ -19,6 +19,11 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
   const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
+  if (mode === "forward" && request.dropped?.includes("effort_member_renamed") === true) {
+    // A route that forwards vendors' members sends the effort where the caller wrote it.
+    body["reasoning"] = { effort: body["reasoning_effort"] };
+    delete body["reasoning_effort"];
+  }
   if (request.shape.signatureFamilies.length > 0) {
     body["messages"] = untagged(request.body["messages"]);
     made |= SIGNATURES_RESTORED;
