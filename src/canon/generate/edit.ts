@@ -18,6 +18,7 @@ export const EDITS = {
   finish_reason_mapped: "The provider's finish reason was given as the protocol's own value for it",
   answer_rewritten:
     "The answer was read and written anew (flag `rewritten_answers`), with an id of the router's and its members in the protocol's form",
+  request_id_added: "`request_id`, the id of the request at the router, was added to the response",
   batch_split: "The inputs were sent in several calls",
   encrypted_reasoning_requested:
     '`include: ["reasoning.encrypted_content"]` was sent, because the provider keeps no reasoning that a later request could name',

@@ -179,7 +179,16 @@ function refusedBlock(body: JsonObject): ServiceError | null {
       "fallbacks",
     );
   }
-  return null;
+  if (holdsSomething(body["billing_policy"])) {
+    return invalidRequest(
+      "unsupported_routing_field",
+      "billing_policy decides whom the provider bills; that is the operator's account. Leave it out",
+      "billing_policy",
+    );
+  }
+  return isGiven(body["fallback_credit_token"])
+    ? storedState("fallback_credit_token", "redeems credit that the provider keeps for one model; leave it out")
+    : null;
 }
 
 function previousMessage(diagnostics: JsonValue | undefined): ServiceError | null {

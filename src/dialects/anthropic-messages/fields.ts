@@ -44,6 +44,8 @@ export const MESSAGES_FIELDS: FieldRegistry = {
   thread: { class: "state" },
   /** Names other models for the provider to ask: a way past the routing table. */
   fallbacks: { class: "egress" },
+  billing_policy: { class: "state" },
+  fallback_credit_token: { class: "state" },
   metadata: { class: "identity" },
 };
 

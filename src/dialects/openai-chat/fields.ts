@@ -31,6 +31,7 @@ export const CHAT_FIELDS: FieldRegistry = {
   audio: { class: "capability", needs: "audio_output", uses: "native_chat" },
   prediction: { class: "capability", needs: "predicted_output", uses: "native_chat" },
   web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
+  moderation: { class: "core", uses: "native_chat" },
   service_tier: { class: "hint" },
   prompt_cache_key: { class: "hint" },
   prompt_cache_retention: { class: "hint" },

@@ -131,6 +131,7 @@ export const CHAT_COMPLETIONS_SCHEMA = {
     modalities: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
     audio: NULLABLE_OBJECT,
     prediction: NULLABLE_OBJECT,
+    moderation: NULLABLE_OBJECT,
     web_search_options: NULLABLE_OBJECT,
     store: { ...NULLABLE_FLAG, ...NEVER_SET },
     ...CONVERSATION_MEMBERS,

@@ -55,6 +55,7 @@ export const COMPLETIONS_SCHEMA = {
     prompt: {
       description: "A text, a list of texts, a list of tokens, or a list of lists of tokens.",
       anyOf: [
+        { type: "null" },
         TEXT,
         { type: "array", minItems: 1, items: TEXT },
         { type: "array", minItems: 1, items: TOKEN },

@@ -34,8 +34,7 @@ export const RESPONSE = {
     store: { const: false },
     request_id: {
       type: "string",
-      description:
-        "The same as the header x-request-id. Resources that the router prints have it; a provider's whole resource is passed on byte for byte, without it.",
+      description: "The same as the header x-request-id. Whole answers and the events that end a stream have it.",
     },
   },
 } as const;

@@ -72,6 +72,7 @@ class ResponsesStreamObserver extends RelayedStream {
   #nextSequence = 0;
   #lastData = "";
   override usage: TokenUsage | null = null;
+  override edits = REQUEST_ID_ADDED;
 
   constructor(context: AnswerContext) {
     super();
@@ -132,7 +133,10 @@ class ResponsesStreamObserver extends RelayedStream {
     this.#count(value);
     const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
     const isWhole = missing === null && isFullResource(response) && !isTagged;
-    events.push(isWhole ? bytes : this.#printed(type, data, missing));
+    const isNamed = isPrelude || Object.hasOwn(response, "request_id");
+    const named = isWhole && !isNamed ? withRequestId(data, this.#context.requestId) : null;
+    if (named !== null) events.push(formatSseEvent(named, type));
+    else events.push(isWhole && isPrelude ? bytes : this.#printed(type, data, missing));
     this.#begun = true;
     this.done = !isPrelude;
     this.hasOutput ||= this.done;
@@ -158,7 +162,7 @@ class ResponsesStreamObserver extends RelayedStream {
     const isLifecycle = isJsonObject(response);
     const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
     if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
-    if (isFull) return formatSseEvent(JSON.stringify(event), type);
+    if (isFull && !TERMINALS.has(type)) return formatSseEvent(JSON.stringify(event), type);
     const filled = isLifecycle ? { ...event, response: fillResource(response, this.#context) } : fillEvent(type, event);
     return formatSseEvent(JSON.stringify(filled), type);
   }
@@ -197,6 +201,31 @@ const DELTA = ".delta";
 const SOUND = "audio.delta";
 
 const MEMBERS_FILLED = editSet("answer_members_filled");
+const REQUEST_ID_ADDED = editSet("request_id_added");
+
+/** An event up to the first member of its response, behind the event's own scalars. */
+const HEAD = /^\s*\{(?:\s*"\w+"\s*:\s*(?:"[^"\\]*"|\d+|null)\s*,)*\s*"response"\s*:\s*\{/;
+
+function requestIdMember(requestId: string): string {
+  return `"request_id":"${requestId}",`;
+}
+
+/** The text of a terminal event with `request_id` in its response; `null` where it has to be printed as a whole. */
+function withRequestId(data: string, requestId: string): string | null {
+  const begin = data.includes("\n") ? undefined : HEAD.exec(data)?.[0];
+  return begin === undefined ? null : begin + requestIdMember(requestId) + data.slice(begin.length);
+}
+
+/** A whole response, which has members, with `request_id` before them: nothing else of it is printed. */
+function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
+  const member = new TextEncoder().encode(requestIdMember(requestId));
+  const begin = bytes.indexOf(0x7b) + 1;
+  const named = new Uint8Array(bytes.length + member.length);
+  named.set(bytes.subarray(0, begin));
+  named.set(member, begin);
+  named.set(bytes.subarray(begin), begin + member.length);
+  return named;
+}
 
 export function observeResponsesStream(context: AnswerContext): AnswerStream {
   return new ResponsesStreamObserver(context);
@@ -220,13 +249,17 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const isFull = !isFailed && isFullResource(response);
   const end = isFailed ? { failure: terminal.failure, finish: null } : { failure: null, finish: terminal.reason };
   const ending = { ...end, usage, dropped: [] };
-  if (isFull && tagResource(response, signatureFamily) === response) return { ending, bytes };
+  const isNamed = Object.hasOwn(response, "request_id");
+  if (isFull && !isNamed && tagResource(response, signatureFamily) === response) {
+    return { ending: { ...ending, edits: REQUEST_ID_ADDED }, bytes: namedResponse(bytes, context.requestId) };
+  }
   // Read again, exactly: what the provider printed is printed again.
   const exact = parseJsonBytes(bytes);
   const tagged = tagResource(isJsonObject(exact) ? exact : response, signatureFamily);
-  const filled = isFull ? tagged : fillResource(tagged, context);
+  const filled = fillResource(tagged, context);
   const printed = isFailed ? { ...filled, error: failedObject(error, context.requestId) } : filled;
-  const edits = (isFull ? NO_EDITS : MEMBERS_FILLED) | (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
+  const edits =
+    REQUEST_ID_ADDED | (isFull ? NO_EDITS : MEMBERS_FILLED) | (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
   return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
 }
 

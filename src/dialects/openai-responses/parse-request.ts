@@ -33,7 +33,9 @@ const STATEFUL: Readonly<Record<string, string>> = {
   store: "would make the provider keep the answer; this router never does that. Send false or leave it out",
   background:
     "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
-  previous_response_id: "names an answer kept at a provider; send the whole conversation in input",
+  background_options: "configures answers that the provider keeps; leave it out",
+  previous_response_id:
+    "names an answer kept at a provider; send the whole conversation in input. Clients do so once their store setting is false (Agent Framework: default_options={'store': False}; docs/calling.md has others)",
   conversation: "names a conversation kept at a provider; send the whole conversation in input",
   prompt: "names a prompt kept at a provider; send its text in instructions or input",
   context_management: "lets the provider rewrite the conversation; shorten input before sending it",

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { editSet } from "../../../src/canon/generate/edit.ts";
+import { editSet, editsIn } from "../../../src/canon/generate/edit.ts";
 import { describe, expect, it } from "vitest";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import type { RequestEdits } from "../../../src/canon/decision.ts";
@@ -145,19 +145,23 @@ function observe(stream: string): { text: string; ending: Ending; observer: Answ
 }
 
 describe("a relayed stream", () => {
-  it("passes byte for byte, with [DONE] behind it", () => {
+  it("passes byte for byte but for the request id of its end, with [DONE] behind it", () => {
     const usage = { input_tokens: 5, output_tokens: 2, total_tokens: 7, input_tokens_details: { cached_tokens: 1 } };
     const stream = wire(created, added(message), delta("hi"), terminal("completed", { usage }));
     const odd = `: hello\r\n\r\n${stream.replaceAll("\n", "\r\n")}`;
     for (const sent of [stream, odd, `${stream}data: [DONE]\n\n`]) {
       const { text, ending } = observe(sent);
-      expect(text).toBe(`${sent.replace("data: [DONE]\n\n", "")}data: [DONE]\n\n`);
+      const own = text.indexOf("event: response.completed");
+      expect(text.slice(0, own)).toBe(sent.slice(0, sent.indexOf("event: response.completed")));
+      expect(text.slice(own).replace('"request_id":"req_1",', "")).toBe(
+        stream.slice(stream.indexOf("event: response.completed")) + "data: [DONE]\n\n",
+      );
       expect(ending).toEqual({
         failure: null,
         finish: "stop",
         usage: { input: 5, output: 2, cacheRead: 1, cacheWrite: null, reasoning: null },
         dropped: [],
-        edits: 0,
+        edits: editSet("request_id_added"),
       });
     }
   });
@@ -369,10 +373,11 @@ describe("a relayed stream", () => {
 describe("a whole answer", () => {
   const ask = contextOf(parse({ temperature: 0.3 }));
 
-  it("goes on as it came where it is full", () => {
+  it("gets the request id and is otherwise as it came where it is full, on record", () => {
     const bytes = bytesOf(resource("completed"));
     const answer = relay.readAnswer(bytes, ask);
-    expect(answer.bytes).toBe(bytes);
+    expect(textOf([answer.bytes]).replace('"request_id":"req_1",', "")).toBe(textOf([bytes]));
+    expect(editsIn(answer.ending.edits ?? 0)).toEqual(["request_id_added"]);
     expect(answer.ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
@@ -501,6 +506,9 @@ describe("texts of a stream", () => {
     const none = [undefined, undefined];
     const expected = [none, [0], [0, 0], [0, 0], [0, 1], [0, 1], [1], [1, 0], [0], none];
     expect(positions).toEqual(expected.map(([output, content]) => [output, content]));
-    expect(observer.end().ending).toMatchObject({ failure: null, edits: editSet("answer_members_filled") });
+    expect(observer.end().ending).toMatchObject({
+      failure: null,
+      edits: editSet("answer_members_filled") | editSet("request_id_added"),
+    });
   });
 });

@@ -199,6 +199,8 @@ export const MESSAGES_PROBES: readonly Probe[] = [
   member("diagnostics", "`previous_message_id`", { previous_message_id: "msg_1" }),
   member("container", "", "container_1"),
   member("thread", "", { id: "thread_1" }),
+  member("billing_policy", "", { type: "billing_policy", bill_to: "user_profile" }),
+  member("fallback_credit_token", "", "token"),
   member("fallbacks", "", [{ model: "other" }]),
   member("metadata", "", { user_id: "user-1" }),
 ];
