@@ -89,7 +89,6 @@ class ResponseReader extends AnswerEvents {
     this.flush();
     const { unexpected } = this.#emitter;
     if (unexpected !== null) this.fail(answerFailure("malformed", unexpected));
-    else if (this.blocks.torn) this.fail(answerFailure("malformed", "torn_tool_call"));
   }
 
   /**
