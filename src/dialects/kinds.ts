@@ -22,7 +22,7 @@ export interface Kinds {
 /** Members that hold definitions of tools. */
 const DEFINITIONS: ReadonlySet<string> = new Set(["tools", "definition"]);
 
-/** Members whose content is the caller's own JSON, a record of an earlier answer, or settings of the provider's own check of the text (`moderation`). */
+/** Members whose content is the caller's own JSON, or a record of an earlier answer. */
 const OPAQUE: ReadonlySet<string> = new Set([
   "annotations",
   "arguments",
@@ -38,7 +38,6 @@ const OPAQUE: ReadonlySet<string> = new Set([
   "logit_bias",
   "logprobs",
   "metadata",
-  "moderation",
   "output_schema",
   "parameters",
   "provider",
@@ -130,11 +129,16 @@ class KindsWalk {
     if (name === "effort" && typeof value === "string" && value !== "none")
       this.#reading.need("reasoning", this.#print());
     // The body's own model is a route's name.
-    if (name === "model" && typeof value === "string" && this.#path.length > 1)
+    if (name === "model" && typeof value === "string" && this.#path.length > 1 && !this.#isOwnModeration(value))
       this.#reading.refuse(otherModel(this.#print()));
     if (!Object.hasOwn(STORED, name) || (isJsonObject(value) && name === "container")) return;
     if (Array.isArray(value) && value.length === 0) return;
     this.#reading.refuse(storedState(this.#print(), STORED[name] ?? ""));
+  }
+
+  /** The model is OpenAI's own check of a text (`moderation.model` of its SDK): it sees the text as the provider does, and writes nothing. */
+  #isOwnModeration(model: string): boolean {
+    return this.#path.length === 2 && this.#path[0] === "moderation" && model.startsWith("omni-moderation-");
   }
 
   #print(...more: readonly string[]): string {

@@ -214,6 +214,11 @@ export const RESPONSE_FAILURES: readonly string[] = [
   "image_file_not_found",
 ];
 
+/** Those of them that are about the caller's request. */
+export const REQUEST_FAILURES: ReadonlySet<string> = new Set(
+  RESPONSE_FAILURES.filter((code) => code.includes("image") || /_policy|invalid_prompt/.test(code)),
+);
+
 /**
  * Codes and types of chat completions and of servers that speak it; only these reach a client. Names
  * without a second are codes that OpenAI publishes. Any number of Zhipu's (docs.z.ai, "Error codes") is text.

@@ -12,7 +12,7 @@ import type { StopReason } from "./stop-order.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { kindOfStatus } from "../dialects/answer-failure.ts";
 import type { FlagFacts } from "../dialects/dialect-facts.ts";
-import { ADDED_MEMBERS, RESPONSE_FAILURES, synonymsOf } from "../dialects/refusals.ts";
+import { ADDED_MEMBERS, REQUEST_FAILURES, synonymsOf } from "../dialects/refusals.ts";
 import { DIALECTS, isDialectName } from "../dialects/table.ts";
 import { errors } from "undici";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
@@ -147,7 +147,7 @@ const REQUEST_FAULTS = [
   "out_of_range",
   "request_too_large",
   "image_not_supported",
-  ...RESPONSE_FAILURES.filter((code) => code.includes("image") || /_policy|invalid_prompt/.test(code)),
+  ...REQUEST_FAILURES,
 ];
 
 /** The kind of failure of an error that a provider reports inside an answer. */

@@ -59,6 +59,21 @@ function ask(router: Router, more: object = {}): Promise<Response> {
   });
 }
 
+describe("a whole Response that failed because of the request", () => {
+  it.each(["invalid_prompt", "failed_to_download_image"])(
+    "with %s is the caller's 400 and goes to no other provider",
+    async (code) => {
+      const failed = { ...RESPONSE, status: "failed", error: { code, message: "secret" }, output: [] };
+      const first = await startUpstream((response) => answerJson(response, failed));
+      const second = await startUpstream((response) => answerJson(response, RESPONSE));
+      const refused = await ask(await routerOver(first, second));
+      expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([400, "false"]);
+      expect(await errorOf(refused)).toMatchObject({ code, type: "invalid_request_error" });
+      expect([first.calls.length, second.calls.length]).toEqual([1, 0]);
+    },
+  );
+});
+
 describe("a provider's 404 that names a member of the request", () => {
   it("is the caller's 400, goes to no other provider, and ejects nothing however often it comes", async () => {
     let mistakes = 8;

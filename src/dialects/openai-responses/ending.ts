@@ -3,6 +3,7 @@ import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
+import { REQUEST_FAILURES } from "../refusals.ts";
 import { wholeInput, wholeOutput, textOf, countIn, readCount } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
@@ -59,14 +60,18 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
   return named === "failed" ? named : null;
 }
 
-/** How a whole answer ended. One with `failed` is an answer too: no other endpoint is tried. */
+/**
+ * How a whole answer ended. One with `failed` is an answer too: no other endpoint is tried. One that failed because of the request is an error
+ * instead, as in streams before their first output.
+ */
 export function wholeTerminal(response: JsonObject, said: Said): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, said);
   // A provider that failed before it had any output may leave it out.
   if (terminal.kind === "finish" && !Array.isArray(response["output"]))
     return { kind: "failure", failure: answerFailure("malformed") };
-  if (terminal.kind === "finish" || status !== "failed") return terminal;
+  if (terminal.kind === "finish" || status !== "failed" || REQUEST_FAILURES.has(terminal.failure.code ?? ""))
+    return terminal;
   return { kind: "failure", failure: { ...terminal.failure, final: true } };
 }
 

@@ -136,6 +136,12 @@ describe("stored state is refused with everything approved", () => {
 it.each<[string, string, JsonObject]>([
   [RESPONSES, "tools[0].model", tools({ type: "image_generation", model: "other" })],
   [RESPONSES, "tools[0].svg.model", tools({ type: "image_generation", svg: { model: "other" } })],
+  [RESPONSES, "moderation.model", { model: "r", input: "a", moderation: { model: "other" } }],
+  [
+    CHAT,
+    "moderation.model",
+    { model: "r", messages: [{ role: "user", content: "a" }], moderation: { model: "other" } },
+  ],
   [
     MESSAGES,
     "messages[0].content[0].tool.definition.type",
@@ -144,6 +150,13 @@ it.each<[string, string, JsonObject]>([
 ])("%s: another model in %s is refused with everything approved", (surface, param, body) => {
   expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({ code: "unsupported_routing_field", param });
 });
+
+it.each(["omni-moderation-latest", "omni-moderation-2024-09-26"])(
+  "the provider's own moderation by %s passes",
+  (model) => {
+    expect(passes(RESPONSES, { model: "r", input: "a", moderation: { model } }, [])).toBe(true);
+  },
+);
 
 describe("an object of a type that the protocol does not have", () => {
   it.each<[string, string, string, JsonObject]>([

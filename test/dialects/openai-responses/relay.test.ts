@@ -412,6 +412,15 @@ describe("a whole answer", () => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: { kind }, finish: null });
   });
 
+  it.each(["invalid_prompt", "image_too_large", "empty_image_file", "bio_policy"])(
+    "that failed with %s, which is about the request, is an error and no answer",
+    (code) => {
+      const answer = relay.readAnswer(bytesOf(resource("failed", { error: { code, message: "secret" } })), ask);
+      expect(answer.ending.failure).toEqual({ kind: "error_frame", status: null, retryAfter: null, code });
+      expect(answer.bytes).toHaveLength(0);
+    },
+  );
+
   it("that failed goes on with what it has, but for the provider's text", () => {
     const item = { type: "message", id: "m", content: [{ type: "output_text", text: "half" }] };
     const body = resource("failed", { output: [item], error: { code: "rate_limit_exceeded", message: "secret" } });

@@ -131,7 +131,7 @@ export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
   llamafile: { preset: "llama-cpp" },
   openai_like: compatible("OPENAI_LIKE_API_KEY"),
   custom_openai: compatible("OPENAI_API_KEY"),
-  litellm_proxy: compatible("LITELLM_PROXY_API_KEY"),
+  litellm_proxy: { preset: "litellm", variable: "LITELLM_PROXY_API_KEY", hasNoDefault: true },
   xinference: compatible("XINFERENCE_API_KEY"),
   infinity: compatible(),
   deepinfra: compatible("DEEPINFRA_API_KEY", "https://api.deepinfra.com/v1/openai"),

@@ -240,7 +240,7 @@ export const CHAT_PROBES: readonly Probe[] = [
   member("modalities", "text", ["text"]),
   member("modalities", "audio", ["text", "audio"], { audio: { voice: "alloy", format: "wav" } }),
   member("audio", "", { voice: "alloy", format: "wav" }, { modalities: ["text", "audio"] }),
-  member("moderation", "", { model: "moderate" }),
+  member("moderation", "", { model: "omni-moderation-latest" }),
   member("prediction", "", { type: "content", content: "Rain" }),
   member("web_search_options", "", { search_context_size: "low" }),
   member("stream", "", true),

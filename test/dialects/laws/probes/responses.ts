@@ -248,7 +248,7 @@ export const RESPONSES_PROBES: readonly Probe[] = [
   member("prompt_cache_options", "", { mode: "implicit" }),
   member("store", "false", false),
   member("store", "true", true),
-  member("moderation", "", { model: "moderate" }),
+  member("moderation", "", { model: "omni-moderation-latest" }),
   member("access_programs", "", { cyber: "standard" }),
   member("image", "", { context_compression: "auto" }),
   member("background_options", "", { mode: "any" }),
