@@ -16,7 +16,7 @@ interface Share {
 const OF_WORKSPACE: Share = { atOnce: 100, perSecond: 10 };
 
 /** Of all anonymous callers together: their requests are never looked up one by one. */
-const OF_ANONYMOUS: Share = { atOnce: 10, perSecond: 0.1 };
+const OF_ANONYMOUS: Share = { atOnce: 20, perSecond: 0.1 };
 
 /** How often those beyond it are written as one, milliseconds. */
 const INTERVAL = 10_000;

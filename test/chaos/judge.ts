@@ -75,11 +75,12 @@ function isBeginning({ fault }: Cell, { seen }: Answer, { own, spare }: Undamage
 
 function errorProblems({ fault }: Cell, { status, body, headers }: Answer): readonly string[] {
   const problems: string[] = [];
-  const isOurs = fault.settings.includes("400") ? status === 400 : status === 502 || status === 504;
+  // A rate limit and an overload that the only endpoint reports keep their meaning.
+  const isOurs = fault.settings.includes("400") ? status === 400 : [429, 502, 503, 504].includes(status);
   if (!isOurs) problems.push(`status ${status} for a failure of the provider`);
   if (!/"error":\{/.test(body) || !/"message":"/.test(body)) problems.push("an error without the error's shape");
   const kinds = FAILURE_KINDS.filter((kind) => body.includes(`(${kind})`));
-  const isFinal = status < 500 || kinds.every((kind) => hasTrait(kind, "lasting"));
+  const isFinal = (status < 500 && status !== 429) || kinds.every((kind) => hasTrait(kind, "lasting"));
   if ((headers["x-should-retry"] === "false") !== isFinal)
     problems.push("an error that does not say whether it may pass");
   return problems;

@@ -74,14 +74,9 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
       source: { type: "base64", media_type: "image/png", data: pixel },
     };
     const pictured = client.messages.create({ ...more, messages: giving({ content: [picture] }) });
-    if (route === "chat") {
-      // The chat protocol's results are text.
-      const error = await thrownBy(pictured);
-      expect(error).toBeInstanceOf(BadRequestError);
-      expect(Reflect.get(error, "details")).toMatchObject({ param: expect.stringMatching(/^messages\[2\]\.content/) });
-    } else {
-      expect(textOf(await pictured)).toMatch(/the result of a tool/);
-    }
+    // The chat protocol's results are text: the picture stands in a user message after them.
+    if (route === "chat") expect((await pictured).content).not.toEqual([]);
+    else expect(textOf(await pictured)).toMatch(/the result of a tool/);
   });
 
   it("gets structured output", async () => {
@@ -181,9 +176,7 @@ describe("what a route cannot say is refused by name", () => {
     Partial<Anthropic.MessageCreateParamsNonStreaming> & { top_k?: number },
     string,
   ])[] = [
-    ["responses", { stop_sequences: ["."] }, "stop_sequences"],
     ["chat", { top_k: 4 }, "top_k"],
-    ["chat", { stop_sequences: ["1", "2", "3", "4", "5"] }, "stop_sequences"],
     ["legacy", { system: "Be brief." }, "system"],
     ["legacy", { tools: [weather] }, "tools"],
     ["chat", { max_tokens: 0 }, "max_tokens"],

@@ -24,14 +24,14 @@ const BREAKS: readonly (readonly [Variant, RegExp])[] = [
   ["cut", /the provider's answer ended before it was whole/],
   ["reset", /the provider closed the connection|the provider's answer ended before it was whole/],
   ["malformed", /the provider's answer does not conform to its protocol/],
-  ["error-frame", /the provider reported an error in its answer/],
+  ["error-frame", /the provider (?:reported an error in its answer|failed)/],
 ];
 
 /** What the provider says before the first byte, and what becomes of it. Its 401 is about our credentials, not the caller's. */
 const REFUSALS: readonly (readonly [Variant, number, RegExp])[] = [
   ["unauthorised", 502, /the provider refused the router's credentials/],
   ["broken", 502, /the provider failed/],
-  ["limited", 502, /the provider's rate limit is exhausted/],
+  ["limited", 429, /the provider's rate limit is exhausted/],
   ["unwilling", 400, /The provider refused the request as invalid/],
   ["cut-at-once", 502, /the provider's answer/],
 ];

@@ -180,9 +180,6 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
 
 describe("what a route cannot say is refused by name", () => {
   const cases: readonly (readonly [string, Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>, string])[] = [
-    ["responses", { stop: ["."] }, "stop"],
-    ["responses", { seed: 1 }, "seed"],
-    ["messages", { seed: 1 }, "seed"],
     ["messages", { logit_bias: { 1: 1 } }, "logit_bias"],
     ["messages", { n: 2 }, "n"],
     ["messages", { temperature: 1.5 }, "temperature"],

@@ -125,7 +125,7 @@ describe("a request that reached a provider before its decision could be recorde
     const { upstream, router, log, landing } = await start(kind, "never");
     const requested = ask(router, path, body, { "x-request-timeout-ms": "150" });
     await until(() => upstream.calls.length === 1);
-    expect((await requested).status).toBe(503);
+    expect((await requested).status).toBe(504);
     await until(() => upstream.calls[0]?.lostAt !== null);
     await landing(true);
     await landing(true);
@@ -134,7 +134,7 @@ describe("a request that reached a provider before its decision could be recorde
     expect(["abandoned", "timeout_total"]).toContain(attempt?.failure);
     expect(log).toMatchObject({
       decisions: [{ outcome: "route" }],
-      outcomes: [{ status: 503, terminal: "failed", attempts: [{ endpoint: "a" }] }],
+      outcomes: [{ status: 504, terminal: "failed", attempts: [{ endpoint: "a" }] }],
     });
   });
 });

@@ -81,7 +81,13 @@ const CASES: readonly Case[] = [
     dialect: "openai-responses",
     body: { input: "hello", safety_identifier: "s" },
     answer: (response) => answerJson(response, RESPONSE),
-    edits: ["model_replaced", "store_false_sent", "answer_members_filled", "stripped:safety_identifier"],
+    edits: [
+      "model_replaced",
+      "store_false_sent",
+      "answer_members_filled",
+      "request_id_added",
+      "stripped:safety_identifier",
+    ],
   },
   {
     title: "responses, as a stream whose first event omits members",
@@ -93,7 +99,7 @@ const CASES: readonly Case[] = [
         { type: "response.created", sequence_number: 0, response: { id: "resp_1", status: "in_progress" } },
         { type: "response.completed", sequence_number: 1, response: RESPONSE },
       ]),
-    edits: ["model_replaced", "store_false_sent", "answer_members_filled"],
+    edits: ["model_replaced", "store_false_sent", "answer_members_filled", "request_id_added"],
   },
   {
     title: "messages",

@@ -106,7 +106,7 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
     expect(forced.answer.blocks).toMatchObject([{ kind: "tool_call", name: "get_weather" }]);
     const format = { kind: "json_schema", name: "n", description: null, schema, strict: null } as const;
     const structured = await ask(server, { ...request, format });
-    expect(structured.answer.blocks).toMatchObject([{ text: '{"city":"simulated","days":2}' }]);
+    expect(structured.answer.blocks).toMatchObject([{ text: '{"city":"simulated","days":1}' }]);
     const cut = await ask(server, { ...request, maxOutputTokens: 2 });
     expect(cut.answer.finish?.reason).toBe("length");
     const stopped = await ask(server, { ...request, stop: ["answer"] });

@@ -65,7 +65,6 @@ describe("the schema", () => {
 
   it.each<[string, JsonObject]>([
     ["no prompt", {}],
-    ["no prompt at all", { prompt: null }],
     ["an empty list", { prompt: [] }],
     ["a list of an empty list", { prompt: [[]] }],
     ["a mixed list", { prompt: ["a", 1] }],
