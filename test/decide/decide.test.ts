@@ -590,6 +590,23 @@ describe("policies", () => {
     expect(decision.ifPromoted).toMatchObject({ outcome: "route", plan: ["a", "b"], denial: null });
   });
 
+  it("keeps the denial of another enforced policy when a candidate is promoted", () => {
+    const fake = fakePolicies(() => [
+      { id: "x", effect: "gate", verdict: "fail" },
+      { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },
+      { id: "y", effect: "gate", verdict: "fail" },
+    ]);
+    const decision = decide(table(), withSlots(fake, "x", ["enforced", "candidate"]), identity, question(), NOW);
+    expect(decision.ifPromoted).toMatchObject({ outcome: "deny", plan: [], denial: { policy: "y" } });
+  });
+
+  it("has no promoted outcome where the approvals deny, as no policy can change that", () => {
+    const rows = table({ workspaces: [workspace("w", { providers: [] })] });
+    const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict: "fail" }]);
+    const decision = decide(rows, policies, identity, question(), NOW);
+    expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "approvals" }, ifPromoted: null });
+  });
+
   it("gives a frozen decision: one caller cannot change another's", () => {
     const decision = decide(table(), fakePolicies(), identity, question(), NOW);
     expect(Object.isFrozen(decision)).toBe(true);

@@ -106,4 +106,21 @@ describe("the memo", () => {
     expect(evaluations).toBe(1);
     expect(ask(["made-up"])).not.toBe(ask(["made-up"]));
   });
+
+  it("keeps a thousand classes with preferences, and drops none without for them", () => {
+    const policies = fakePolicies();
+    const decider = createDecider(table(), policies, () => 0);
+    const evaluations = (preferences: Question["preferences"]) => {
+      const before = policies.requested.length;
+      decider.decide(identity, { model: "r", shape: shape(), preferences });
+      return policies.requested.length - before;
+    };
+    const bound = (index: number) => ({ max_price: { input: 1_000 + index } });
+    expect(evaluations(null)).toBe(1);
+    for (let index = 0; index < 1_000; index += 1) expect(evaluations(bound(index))).toBe(1);
+    expect(evaluations(bound(0))).toBe(0);
+    expect(evaluations(bound(1_000))).toBe(1);
+    expect(evaluations(bound(0))).toBe(1);
+    expect(evaluations(null)).toBe(0);
+  });
 });

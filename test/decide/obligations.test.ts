@@ -111,6 +111,14 @@ describe("obligations", () => {
     expect(plan(decided(policies([{ id: "p", obligation: near("us") }], () => [filter])))).toBe("dac");
   });
 
+  it("nothing acts on a request that the approvals deny", () => {
+    const none = { ...rows, workspaces: { w: workspace("w", { providers: [] }) } };
+    const set = policies([{ id: "p", obligation: cap(5) }]);
+    const decision = decide(none, set, identity, { model: "r", shape: shape(), preferences: null }, 0);
+    expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "approvals" } });
+    expect(effects(decision)).toEqual(["p@r4.cap 5 none"]);
+  });
+
   it("nothing acts on a denied request", () => {
     const decision = decided(
       policies([{ id: "p", obligation: cap(5) }], () => [{ id: "g", effect: "gate", verdict: "fail" }]),

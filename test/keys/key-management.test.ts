@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { MAXIMUM_ACTIVE_KEYS, manageKeys } from "../../src/keys/key-management.ts";
-import { createKey } from "../../src/keys/key-record.ts";
+import { createKey, prepareRotation } from "../../src/keys/key-record.ts";
 import type { KeyRecord, KeyStore } from "../../src/keys/key-store.ts";
+import { publicIdFor } from "../../src/keys/key-text.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 
 const options = { workspace: "w", scopes: ["inference"], owner: "o", expiresAt: Date.now() + 600_000, createdBy: "k" };
 
@@ -40,4 +42,62 @@ it("reports of a replaced key what the store says of it", async () => {
   if ("fault" in prepared) throw new Error(prepared.fault);
   expect(prepared.key.lineage).toBe(record.id);
   expect(await prepared.store()).toMatchObject({ previous: { id: record.id, expiresAt: 1_234 } });
+});
+
+it("has no key of an unknown id", async () => {
+  const { record } = createKey(options, Date.now, randomBytes);
+  const keys: KeyStore = { ...storeOf(record, 1), get: () => Promise.resolve(null) };
+  const management = manageKeys(keys, Date.now, randomBytes);
+  expect(await management.get(record.id)).toEqual({ fault: "absent" });
+  expect(await management.rotate(record.id, { createdBy: "k" })).toEqual({ fault: "absent" });
+});
+
+describe("a named key", () => {
+  let store: Awaited<ReturnType<typeof openSqliteStore>>;
+  beforeEach(async () => {
+    store = await openSqliteStore({ path: ":memory:" });
+  });
+  afterEach(() => store.close());
+
+  const put = async (keys: KeyStore, more: object = {}) => {
+    const answer = await manageKeys(keys, Date.now, randomBytes).put("n", { ...options, ...more });
+    if ("fault" in answer) throw new Error(answer.fault);
+    return answer;
+  };
+  const makeNamed = async () => {
+    const made = await put(store.keys);
+    if (!("text" in made)) throw new Error("the name has a key");
+    await made.store();
+    return made.key.id;
+  };
+
+  // The ids of stored keys depend on it: with other numbers each name would get a second key.
+  it("has an id of workspace, name and the number of keys that the name had before", async () => {
+    expect(await makeNamed()).toBe(publicIdFor(["named key", "w", "n", 0]));
+    await store.keys.revoke(publicIdFor(["named key", "w", "n", 0]), Date.now());
+    expect(await makeNamed()).toBe(publicIdFor(["named key", "w", "n", 1]));
+  });
+
+  it("gets other grants in every key of its line, even where it is rotated meanwhile", async () => {
+    const id = await makeNamed();
+    let rotated = "";
+    const keys: KeyStore = {
+      ...store.keys,
+      get: (key) => store.keys.get(key),
+      change: async (key, grants) => {
+        if (rotated === "") {
+          const old = (await store.keys.get(id))!;
+          const { record, previous } = prepareRotation(old, { createdBy: "k" }, Date.now, randomBytes);
+          rotated = record.id;
+          await store.keys.rotate(id, record, previous.expiresAt);
+        }
+        return store.keys.change(key, grants);
+      },
+    };
+    const changed = await put(keys, { owner: "other" });
+    if (!("existing" in changed)) throw new Error("the name has no key");
+    await changed.change?.store();
+    expect(await store.keys.get(id)).toMatchObject({ owner: "other", replacedBy: rotated });
+    expect(await store.keys.get(rotated)).toMatchObject({ owner: "other" });
+  });
 });

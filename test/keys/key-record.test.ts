@@ -92,6 +92,11 @@ describe("createKey", () => {
     expect(String(error)).not.toContain("canary");
   });
 
+  it("takes as many labels as are allowed", () => {
+    const labels = Array.from({ length: 32 }, (_, index) => `l${10 + index}`);
+    expect(createKey({ ...OPTIONS, labels }, () => NOW, randomBytes).record.labels).toEqual(labels);
+  });
+
   it("takes an expiry at the very ceiling", () => {
     const options = { ...OPTIONS, expiresAt: NOW + 400 * DAY };
     expect(createKey(options, () => NOW, randomBytes).record.expiresAt).toBe(NOW + 400 * DAY);

@@ -91,6 +91,18 @@ describe("KeyRing.verify", () => {
     expect(ring.verify(text, NOW)).toEqual(INVALID);
     expect(ring.verify(text, record.expiresAt + 1)).toEqual(INVALID);
   });
+
+  it("reports a key once when it is added and once when it is revoked, so that its requests can be ended", () => {
+    const ring = new KeyRing();
+    const { record } = make();
+    const revoked = { ...record, status: "revoked", revokedAt: NOW } as const;
+    const { id, workspace } = record;
+    expect(ring.apply([record])).toEqual([{ id, workspace, change: "added" }]);
+    expect(ring.apply([{ ...record, owner: "group:other" }])).toEqual([]);
+    expect(ring.apply([revoked])).toEqual([{ id, workspace, change: "revoked" }]);
+    expect(ring.apply([revoked])).toEqual([]);
+    expect(new KeyRing().apply([revoked])).toEqual([{ id, workspace, change: "revoked" }]);
+  });
 });
 
 describe("KeyRing, late records", () => {
