@@ -540,6 +540,25 @@ describe("policies", () => {
     expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
   });
 
+  it("names in a denial only candidates of the request", () => {
+    const policies = fakePolicies(() => [{ id: "x", effect: "gate", verdict: "fail", failing: ["b", "elsewhere"] }]);
+    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
+  });
+
+  it("records no effect of a verdict that passes, even where another one denies", () => {
+    const policies = fakePolicies(() => [
+      { id: "f", effect: "filter", verdict: "fail", failing: ["a", "b"] },
+      { id: "x", effect: "filter", verdict: "pass" },
+      { id: "y", effect: "gate", verdict: "pass" },
+    ]);
+    const { trace } = decide(table(), policies, identity, question(), NOW);
+    expect(trace.slice(-3).map(({ policy, effect }) => [policy, effect])).toEqual([
+      ["f", "denied"],
+      ["x", "none"],
+      ["y", "none"],
+    ]);
+  });
+
   it("filter excludes the failing candidates, and denies when none is left", () => {
     const some = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a"] }]);
     expect(plan(decide(table(), some, identity, question(), NOW))).toEqual(["b"]);

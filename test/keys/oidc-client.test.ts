@@ -92,6 +92,16 @@ describe("an ID token", () => {
     expect(await finishAt({})).toMatchObject({ subject: "ada", groups: ["sre"] });
   });
 
+  it.each<readonly [string, unknown, readonly string[]]>([
+    ["one text", "sre", ["sre"]],
+    ["a number", 7, []],
+    ["an object", { sre: true }, []],
+    ["a list of texts and others", ["sre", 7, null, "web"], ["sre", "web"]],
+    ["absent", undefined, []],
+  ])("whose groups are %s signs in with the texts among them", async (_, groups, expected) => {
+    expect(await finishAt({ claims: { groups } })).toMatchObject({ subject: "ada", groups: expected });
+  });
+
   const none = { alg: "none", kid: "a" };
   const hmac = { alg: "HS256", kid: "a" };
   const sign = async (text: string): Promise<string> => {

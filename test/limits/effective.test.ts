@@ -27,6 +27,7 @@ describe("a key's own limits beside those of per_key", () => {
 
   it.each([
     ["the smaller of one kind", { usd: 5, per: "day" }, { usd: 3, per: "day" }, [["micro_usd", "day", 3_000_000]]],
+    ["the smaller one of the key", { usd: 3, per: "day" }, { usd: 5, per: "day" }, [["micro_usd", "day", 3_000_000]]],
     ["the only one", null, { tokens: 7, per: "hour" }, [["tokens", "hour", 7]]],
     [
       "both of two periods",

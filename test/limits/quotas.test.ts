@@ -180,6 +180,31 @@ describe("counting", () => {
     ]);
   });
 
+  it.each(["workspace", "key"] as const)("names the longest wait, of whichever limit: the %s's month", async (kind) => {
+    const quotas = quotasOver(new MemoryLimitStore());
+    const month: Partial<KeyLimits> = { budget: { tokens: 10, per: "month" } };
+    const minute: Partial<KeyLimits> = { requestsPerMinute: 1 };
+    const limitsOf = (subject: "workspace" | "key") => ({ ...NONE, ...(subject === kind ? month : minute) });
+    const subjects: readonly LimitedSubject[] = [
+      { kind: "workspace", id: "acme", limits: limitsOf("workspace") },
+      { kind: "key", id: "k", limits: limitsOf("key") },
+    ];
+    const first = await quotas.reserve(subjects, tokens(10), 1_000);
+    if (first === null || !isReservation(first)) throw new Error("refused");
+    void quotas.settle(first, tokens(10));
+    expect(await quotas.reserve(subjects, tokens(1), 1_000)).toMatchObject({
+      refused: "budget_exhausted",
+      subject: kind,
+      retryAfter: Date.UTC(2026, 11, 1) - TEN,
+    });
+    // A request that never fits has no wait at all.
+    expect(await quotas.reserve(subjects, tokens(11), 1_000)).toMatchObject({
+      refused: "exceeds_limit",
+      subject: kind,
+      retryAfter: null,
+    });
+  });
+
   it("counts money and tokens of a month", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });

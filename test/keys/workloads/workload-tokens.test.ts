@@ -3,9 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportSPKI, importJWK } from "jose";
 import { describe, expect, it } from "vitest";
-import type { WorkloadIdentity, WorkloadIssuer, WorkloadRule } from "../../../src/canon/workload-identity.ts";
+import {
+  workloadCaller,
+  type WorkloadIdentity,
+  type WorkloadIssuer,
+  type WorkloadRule,
+} from "../../../src/canon/workload-identity.ts";
 import { jsonFetcher } from "../../../src/dispatch/fetch-json.ts";
-import { WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
+import { ruleHolder, WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
 import { whenFileEnds } from "../../support/file-end.ts";
 import { forgedJwt, makeIssuerKey, startWorkloadIssuer, workloadJwt } from "../../support/workload-issuer.ts";
 
@@ -48,6 +53,26 @@ function judge() {
 }
 
 const discovered = (issuer: string): WorkloadIssuer => ({ issuer, keys: { kind: "discovery" }, network: "private" });
+
+describe("the holder of a caller's id", () => {
+  const issuer: WorkloadIssuer = { issuer: "edge", keys: { kind: "file", file: "e", keys: [] } };
+  const rules = rulesOf(issuer, { id: "deploy", owner: "group:ops" }, { id: "null" }, { id: "ci", owner: null });
+
+  it("has the members of its rule, and no owner where the rule has none", () => {
+    const identity = ruleHolder(rules, workloadCaller("deploy"))?.identity;
+    expect(identity).toMatchObject({ keyId: workloadCaller("deploy"), workspace: RULE.workspace, owner: "group:ops" });
+    expect(ruleHolder(rules, workloadCaller("ci"))?.identity).not.toHaveProperty("owner");
+  });
+
+  it.each([
+    ["an id of no rule", rules, workloadCaller("gone")],
+    ["a name that every object has", rules, workloadCaller("constructor")],
+    ["a key, beside a rule named null", rules, "k1"],
+    ["a table without workloads", undefined, workloadCaller("deploy")],
+  ])("is none for %s", (_, workloads, id) => {
+    expect(ruleHolder(workloads, id)).toBeNull();
+  });
+});
 
 describe("keys of an issuer", () => {
   it("are discovered once, and not for every JWT", async () => {
