@@ -31,10 +31,12 @@ if (unknown !== undefined || !(sample >= 0) || !(seconds > 0) || !Number.isSafeI
   process.exit(2);
 }
 
+const counts = { passed: 0, failed: 0, "timed out": 0 };
 const copy = new TreeCopy(ROOT);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {
     copy.close();
+    print(`stopped: ${counted()}`);
     process.exit(1);
   });
 }
@@ -55,7 +57,7 @@ async function judgePath(path: string): Promise<void> {
   print(
     `${path}: ${drawn.length} of ${all.length} mutants, seed ${seed}; ${tests.length} and ${wider.length} test files`,
   );
-  const counts = { passed: 0, failed: 0, "timed out": 0 };
+  Object.assign(counts, { passed: 0, failed: 0, "timed out": 0 });
   for (const { file, mutant } of drawn) {
     const verdict = await judge(file, mutant, tests, wider);
     counts[verdict] += 1;
@@ -63,7 +65,7 @@ async function judgePath(path: string): Promise<void> {
       print(`  ${verdict === "passed" ? "survived" : verdict} ${file}:${describeMutant(copy.read(file), mutant)}`);
     }
   }
-  print(`${path}: ${counts.failed} killed, ${counts["timed out"]} timed out, ${counts.passed} survived`);
+  print(`${path}: ${counted()}`);
 }
 
 /** The tests with the file's name or folder find most faults in a second; all others run only where these pass. */
@@ -84,6 +86,10 @@ async function judge(
     }
     return "passed";
   });
+}
+
+function counted(): string {
+  return `${counts.failed} killed, ${counts["timed out"]} timed out, ${counts.passed} survived`;
 }
 
 function areaOf(path: string): (typeof AREAS)[string] | undefined {

@@ -56,6 +56,13 @@ describe("a provider's stream", () => {
     expect(failure).toMatchObject({ kind: "malformed", code: "torn_tool_call" });
   });
 
+  it("has a call with an empty object where an item's arguments are no text", () => {
+    for (const value of [undefined, null, {}]) {
+      const { blocks } = answer(item("done", 0, { ...call(""), arguments: value as never }), end("completed"));
+      expect(blocks).toMatchObject([{ kind: "tool_call", arguments: "{}" }]);
+    }
+  });
+
   it.each<[string, readonly JsonObject[], readonly object[], string]>([
     [
       "deltas",

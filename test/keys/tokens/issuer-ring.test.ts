@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { exportJWK, generateKeyPair } from "jose";
 import { expect, it } from "vitest";
-import { IssuerRing } from "../../../src/keys/tokens/issuer-ring.ts";
+import { IssuerRing, SigningKeys } from "../../../src/keys/tokens/issuer-ring.ts";
 import type { IssuerRecord, IssuerStore } from "../../../src/keys/key-store.ts";
 
 const { publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
@@ -44,4 +45,28 @@ it("reads the store at most five times a second, however many anonymous callers 
   }
   expect(requested).toBeGreaterThan(100);
   expect(reads() - before).toBeLessThanOrEqual(7);
+});
+
+it("a key pair that could not be published is made anew by the next call, and kept once it is published", async () => {
+  const { store } = silentStore();
+  let failures = 1;
+  const published: string[] = [];
+  const keys = new SigningKeys(
+    {
+      ...store,
+      publish: (record) => {
+        failures -= 1;
+        return failures >= 0 ? Promise.reject(new Error("store away")) : store.publish(record);
+      },
+    },
+    Date.now,
+    randomBytes,
+    (record) => Promise.resolve(void published.push(record.kid)),
+  );
+  await expect(keys.current()).rejects.toThrow("store away");
+  expect(published).toEqual([]);
+  const { kid, privateKey } = await keys.current();
+  expect(privateKey.extractable).toBe(false);
+  expect(published).toEqual([kid]);
+  expect((await keys.current()).kid).toBe(kid);
 });
