@@ -207,6 +207,16 @@ describe("counting", () => {
     });
   });
 
+  it("settles a reservation once: a second call frees no second slot", async () => {
+    const quotas = quotasOver(new MemoryLimitStore());
+    const acme = workspace({ concurrency: 2 });
+    const first = await reserved(quotas, acme);
+    await reserved(quotas, acme);
+    for (let call = 0; call < 2; call += 1) void quotas.settle(first, one);
+    await reserved(quotas, acme);
+    expect(await refused(quotas, acme)).toMatchObject({ refused: "concurrency" });
+  });
+
   it("counts money and tokens of a month", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
