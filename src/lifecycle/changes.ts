@@ -67,7 +67,7 @@ export function release(
   const status = expectedStatus(states, policy, expected);
   if ("fault" in status) return status;
   const content = status.contents.get(digest);
-  if (content?.isKept !== true) return { fault: "unknown_content" };
+  if (content === undefined) return { fault: "unknown_content" };
   const slots = [status.enforced?.digest, status.candidate?.digest];
   // The end of a policy of which nothing acts is nothing to wait for.
   if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };

@@ -56,7 +56,6 @@ function newLine(id: string): PolicyStatus {
     held: new Set(),
     withdrawn: new Set(),
     former: [],
-    imported: null,
     moved: 0,
     position: 0,
   };
@@ -65,18 +64,6 @@ function newLine(id: string): PolicyStatus {
 function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): PolicyStatus {
   const { at } = record;
   switch (record.kind) {
-    case "imported": {
-      const { revision, digest, mode } = record;
-      const content: KnownContent = {
-        revision,
-        digest,
-        module: null,
-        content: "rules",
-        firstSeenAt: at,
-        isKept: false,
-      };
-      return { ...status, contents: new Map(status.contents).set(digest, content), imported: mode };
-    }
     case "observed":
       return { ...observed(status, record), moved };
     case "returned": {
@@ -117,13 +104,13 @@ function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): 
 function observed(status: PolicyStatus, record: ObservedRecord): PolicyStatus {
   const { revision, digest, module, content, slot, at } = record;
   const firstSeenAt = status.contents.get(digest)?.firstSeenAt ?? at;
-  const known: KnownContent = { revision, digest, module, content, firstSeenAt, isKept: true };
+  const known: KnownContent = { revision, digest, module, content, firstSeenAt };
   const contents = new Map(status.contents).set(digest, known);
   const state: SlotState = { digest, since: at };
-  if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null, imported: null };
+  if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null };
   // Where nothing is enforced, there is nothing whose end would have to be promoted: the policy is just not watched any more.
   const candidate = content === "removal" && status.enforced === null ? null : state;
-  return { ...status, contents, candidate, imported: null };
+  return { ...status, contents, candidate };
 }
 
 function rolledBack(status: PolicyStatus, { from, to, at }: RolledBackRecord): PolicyStatus {
@@ -197,12 +184,12 @@ const REPORT = isObject({
   tableRevision: isText,
   complete: (value) => typeof value === "boolean",
   assertions: isObject({ passed: isTime, failed: isTime, waived: isTime }),
+  verification: isObject({ result: isText }),
 });
 const APPROVAL = isObject({ by: ACTOR, at: isTime, report: orNull(REPORT) });
 
 /** What a row of each kind must have; it may have more, of a newer version's. */
 const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Check>>>> = {
-  imported: { ...CONTENT, mode: isOneOf("shadow", "enforce") },
   observed: {
     ...REFERENCE,
     content: isOneOf("rules", "removal"),

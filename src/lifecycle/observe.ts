@@ -31,11 +31,9 @@ function ofPresent(status: PolicyStatus | undefined, file: FileContent, observat
   const { policy, digest, module } = file;
   const { at, tableRevision } = observation;
   const known = status?.contents.get(digest);
-  if (status === undefined || known?.isKept !== true) {
-    const isFirst = status === undefined || status.imported !== null;
-    const mode = isFirst ? (status?.imported ?? file.initialMode) : "shadow";
-    const slot = mode === "enforce" ? "enforced" : "candidate";
-    const revision = known?.revision ?? nextRevision(status);
+  if (status === undefined || known === undefined) {
+    const slot = status === undefined && file.initialMode === "enforce" ? "enforced" : "candidate";
+    const revision = nextRevision(status);
     return { kind: "observed", policy, at, revision, digest, module, content: "rules", slot, tableRevision };
   }
   const { revision } = known;

@@ -8,8 +8,6 @@ export interface KnownContent extends ContentReference {
   readonly content: "rules" | "removal";
   /** When it was first seen, milliseconds since the epoch. */
   readonly firstSeenAt: number;
-  /** Whether its bytes are kept: those of older versions were not. */
-  readonly isKept: boolean;
 }
 
 /** The content in a slot. */
@@ -36,8 +34,6 @@ export interface PolicyStatus {
   readonly withdrawn: ReadonlySet<string>;
   /** Contents that were enforced before, oldest first; `null` for none. A rollback without a revision goes to the last one. */
   readonly former: readonly (string | null)[];
-  /** For a policy that was taken over from an older version and has no slots yet: the slot of its next content. */
-  readonly imported: "shadow" | "enforce" | null;
   /** Position of the newest row that moved a slot or a hold; part of the entity tag, so that there and back is not as before. */
   readonly moved: number;
   /** Position of the newest row about it. */

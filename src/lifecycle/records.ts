@@ -5,7 +5,6 @@ import type { PromotionRequirements } from "../canon/promotion.ts";
  * never changed, so members are only added, and a reader must accept older records without them.
  */
 export type PolicyRecord =
-  | ImportedRecord
   | ObservedRecord
   | ReturnedRecord
   | ApprovedRecord
@@ -16,7 +15,6 @@ export type PolicyRecord =
   | ReleasedRecord;
 
 export const RECORD_KINDS = [
-  "imported",
   "observed",
   "returned",
   "approved",
@@ -52,13 +50,6 @@ export interface ContentReference {
   readonly digest: string;
   /** SHA-256 of the module's bytes as kept; `null` for a removal, which has none. */
   readonly module: string | null;
-}
-
-/** A number that an older version gave, before there were slots; its bytes were not kept. */
-export interface ImportedRecord extends Numbered {
-  readonly kind: "imported";
-  /** The mode of the policy when it was taken over: the slot that its next content starts in. */
-  readonly mode: "shadow" | "enforce";
 }
 
 /** A content that the log did not know, found in the files of a server. It gets the next revision. */
@@ -120,8 +111,7 @@ export interface ReportReference {
   readonly complete: boolean;
   /** Results of assertions, coverage gates included; all 0 if there were none. */
   readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
-  /** Absent in records of older versions, which took every report on trust. */
-  readonly verification?: ReportVerification;
+  readonly verification: ReportVerification;
 }
 
 export interface ApprovedRecord extends Acted {

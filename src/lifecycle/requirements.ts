@@ -73,7 +73,7 @@ export function missingRequirements(
   if (status.candidate === null) return [];
   const approvals = countedApprovals(status, required, by);
   const named = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
-  const verified = named.filter(({ verification }) => verification?.result === "verified");
+  const verified = named.filter(({ verification }) => verification.result === "verified");
   const reports = verified.filter((report) => isOfThisPromotion(report, status, required.tableRevision));
   const judged: Judged = {
     required,
@@ -114,7 +114,7 @@ export function isOfThisPromotion(
   serving: string,
 ): boolean {
   return (
-    verification?.result === "verified" &&
+    verification.result === "verified" &&
     tableRevision === serving &&
     verification.enforced === (status.enforced?.digest ?? null)
   );

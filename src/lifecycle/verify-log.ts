@@ -101,7 +101,7 @@ export class PolicyLogVerifier {
     }
     this.#counts.set(record.kind, this.count(record.kind) + 1);
     if (record.kind === "approved" && record.report !== null) {
-      const result = record.report.verification?.result === "verified" ? "verified" : "claimed";
+      const result = record.report.verification.result === "verified" ? "verified" : "claimed";
       this.#reports = { ...this.#reports, [result]: this.#reports[result] + 1 };
     }
     if (record.kind === "observed" && record.module !== null) {

@@ -17,8 +17,8 @@ export interface KeptPolicy {
   /** WebAssembly as it was compiled. */
   readonly compiled: Uint8Array;
   readonly entrypoints: Description["entrypoints"];
-  /** What it was compiled from and with (`buildDigest`); `null` for contents of older versions. */
-  readonly build: string | null;
+  /** What it was compiled from and with (`buildDigest`). */
+  readonly build: string;
   /** SHA-256 of the module's bytes as kept, lower-case hexadecimal. */
   readonly moduleSha256: string;
 }
@@ -38,8 +38,8 @@ interface Description {
   readonly words: StringUse;
   /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
-  /** What the module was compiled from and with (`buildDigest`): binds its bytes to sources and toolchain. Older versions did not write it. */
-  readonly build?: string;
+  /** What the module was compiled from and with (`buildDigest`): binds its bytes to sources and toolchain. */
+  readonly build: string;
 }
 
 const texts = { type: "array", items: { type: "string" } } as const;
@@ -47,7 +47,7 @@ const texts = { type: "array", items: { type: "string" } } as const;
 /** The contract is held to its digest instead: it was checked when it was digested. */
 const DESCRIPTION_SCHEMA = {
   type: "object",
-  required: ["version", "contract", "sources", "reasoned", "reads", "words", "entrypoints"],
+  required: ["version", "contract", "sources", "reasoned", "reads", "words", "entrypoints", "build"],
   properties: {
     version: { const: 1 },
     contract: {
@@ -73,16 +73,16 @@ const descriptions = new Validator<Description>(() => DESCRIPTION_CHECK);
  * What the store is to keep of a content.
  *
  * @param module compiled from this content and no other.
- * @param build `buildDigest` of its compilation; `null` leaves it out, as older versions did.
+ * @param build `buildDigest` of its compilation.
  */
-export function storedContent(policy: CompiledPolicy, module: PolicyModule, build: string | null): StoredContent {
+export function storedContent(policy: CompiledPolicy, module: PolicyModule, build: string): StoredContent {
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
   const { contract, digest, sources, reasoned, reads, stringUse } = policy;
   const entrypoints = entrypointsOf(module);
-  const described = { version: 1, contract, sources, reasoned, reads, words: stringUse, entrypoints };
-  const description = canonicalJson(build === null ? described : { ...described, build });
+  const described = { version: 1, contract, sources, reasoned, reads, words: stringUse, entrypoints, build };
+  const description = canonicalJson(described);
   return { policy: contract.id, digest, description, module: withSection(module.bytes, description) };
 }
 
@@ -102,7 +102,7 @@ export function readStoredContent(
   // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
   if (!endsWith(bytes, section(text)))
     throw new KeptContentError("its description differs from the description in its module");
-  const { contract, sources, reasoned, reads, words: stringUse, entrypoints, build = null } = description;
+  const { contract, sources, reasoned, reads, words: stringUse, entrypoints, build } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources do not have its digest");
   const policy = { contract, digest, sources, reasoned, reads, stringUse, path: `${id}.rego`, locations: {} };

@@ -54,7 +54,6 @@ async function agreementOf(kept: KeptPolicy, policy: CompiledPolicy, module: Pol
     Buffer.compare(kept.compiled, module.bytes) === 0 &&
     canonicalJson({ ...kept.entrypoints }) === canonicalJson({ ...entrypointsOf(module) });
   if (isSame) return "same";
-  if (kept.build === null) return "differs";
   return kept.build === (await buildDigest(decideModule([policy]).request)) ? "differs" : "other_compiler";
 }
 

@@ -28,7 +28,7 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
       units: [{ policy, entrypoint: "unit" }],
       passes: { "chat.completions": { entrypoint: "pass", units: [0] } },
     },
-    null,
+    "build",
   );
 }
 

@@ -7,7 +7,6 @@ import { NO_POLICY_STATES, removalDigest } from "../../src/lifecycle/policy-stat
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { SlotModel } from "./model/slot-model.ts";
-import { chainRecords } from "./policy-rows.ts";
 import { actor, digestOf, file, LifecycleContext, TABLE } from "./lifecycle-context.ts";
 
 const POLICIES = ["residency", "tiers"];
@@ -145,19 +144,11 @@ it(
   { timeout: 120_000 },
   async () => {
     const written = new Map<string, number>();
-    const imported = fc.array(fc.record({ letter, mode: fc.constantFrom("shadow", "enforce") }), { maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(
-        imported,
         fc.array(fc.tuple(step, fc.boolean()), { minLength: 30, maxLength: 100, size: "max" }),
-        async (old, steps) => {
+        async (steps) => {
           const log = new MemoryPolicyLog();
-          const [mode] = old.map((one) => one.mode);
-          const records = old.map((one, index) => {
-            const digest = digestOf(contentOf("residency", one.letter));
-            return { kind: "imported", policy: "residency", at: 5, revision: index + 1, digest, mode };
-          });
-          log.rows.push(...chainRecords(records));
           const here = await LifecycleContext.open(log);
           const there = await here.another();
           for (const [one, isThere] of steps) await perform(isThere ? there : here, one);

@@ -62,6 +62,7 @@ export const REPORT = {
   tableRevision: "t1",
   complete: true,
   assertions: { passed: 3, failed: 0, waived: 1 },
+  verification: { result: "not_computed" },
 };
 
 /** Records of one policy, each a second after the one before. */
@@ -116,10 +117,6 @@ export class Story {
   rolledBack(from: ContentReference, to: ContentReference | null, more: object = {}): this {
     const record = { kind: "rolled_back", by: person("ann"), tableRevision: "t1", from, to, reason: "wrong_denials" };
     return this.add({ ...record, ...more });
-  }
-
-  imported(revision: number, { digest }: ContentReference, mode: "shadow" | "enforce"): this {
-    return this.add({ kind: "imported", revision, digest, mode });
   }
 
   get rows(): PolicyLogRow[] {

@@ -217,18 +217,6 @@ describe("requirements", () => {
     });
   });
 
-  it("counts no report of an older version, which verified none", async () => {
-    const context = await changing();
-    const { verification: _, ...claimed } = REPORT;
-    await approve(context, actor("bert"), claimed);
-    expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({
-      missing: [{ requirement: "report", claimed: 1 }, { requirement: "assertions" }],
-    });
-    // The same report, verified, replaces it.
-    await approve(context, actor("bert"), REPORT);
-    expect(await context.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
-  });
-
   it("does not count the promoter, under any key of theirs, unless that is allowed", async () => {
     const context = await changing();
     await approve(context, actor("second", { origin: "alice" }));

@@ -35,7 +35,6 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
 /** From the first content to the policy's end and back, with every kind of row. */
 const whole = (): Story =>
   new Story()
-    .imported(1, a, "enforce")
     .observed(a, { slot: "enforced" })
     .observed(b)
     .approved(b, bob, REPORT)
@@ -65,13 +64,12 @@ const whole = (): Story =>
 describe("a policy log", () => {
   it("verifies as it was written, and says what is in it", () => {
     const { rows } = whole();
-    const verifier = new PolicyLogVerifier([at(rows, 3), at(rows, 15)]);
+    const verifier = new PolicyLogVerifier([at(rows, 2), at(rows, 14)]);
     expect(
       [verifier.begin(), ...rows.map((row) => verifier.add(row)), verifier.end()].filter((fault) => fault !== null),
     ).toEqual([]);
-    expect(verifier.head).toEqual({ position: 16, hash: at(rows, 15).hash });
+    expect(verifier.head).toEqual({ position: 15, hash: at(rows, 14).hash });
     expect(RECORD_KINDS.map((kind) => `${kind} ${verifier.count(kind)}`)).toEqual([
-      "imported 1",
       "observed 3",
       "returned 3",
       "approved 2",
@@ -82,8 +80,8 @@ describe("a policy log", () => {
       "released 1",
     ]);
     expect(verifier.contents).toEqual([
-      { policy: "eu-residency", ...a, position: 2 },
-      { policy: "eu-residency", ...b, position: 3 },
+      { policy: "eu-residency", ...a, position: 1 },
+      { policy: "eu-residency", ...b, position: 2 },
     ]);
     expect(faultIn([])).toBeNull();
   });
@@ -102,7 +100,7 @@ describe("a policy log", () => {
 
   it("is found to be another one, or shorter, by what was remembered", () => {
     const { rows } = whole();
-    const forged = new Story().observed(a, { slot: "enforced" }).rows;
+    const forged = new Story().observed(a).rows;
     expect(faultIn(forged)).toBeNull();
     expect(faultIn(forged, [at(rows, 0)])).toBe("1 anchor");
     expect(faultIn(forged, [at(rows, 1)])).toBe("2 end");
@@ -172,10 +170,15 @@ describe("whatever is done to a log", () => {
 
   it("one that was chained anew from an edit on is found by what was remembered, if not by what it says", () => {
     fc.assert(
-      fc.property(fc.constantFrom("remove", "swap", "repeat", "cut"), fc.nat(15), fc.nat(15), (what, one, other) => {
-        const forged = chainTexts(editedRows(rows, what, one, other).map(({ record }) => record));
-        expect(faultIn(forged, [head]) === null).toBe(canonicalJson(forged) === canonicalJson(rows));
-      }),
+      fc.property(
+        fc.constantFrom("remove", "swap", "repeat", "cut"),
+        fc.nat(rows.length - 1),
+        fc.nat(rows.length - 1),
+        (what, one, other) => {
+          const forged = chainTexts(editedRows(rows, what, one, other).map(({ record }) => record));
+          expect(faultIn(forged, [head]) === null).toBe(canonicalJson(forged) === canonicalJson(rows));
+        },
+      ),
     );
   });
 });

@@ -86,8 +86,8 @@ describe("a kept content", { timeout: 120_000 }, () => {
     const other = { ...policy, digest: "0".repeat(64) };
     const [both] = await buildModules([policy, other], toolchain);
     const [wrong] = await buildModules([other], toolchain);
-    expect(() => storedContent(policy, both as PolicyModule, null)).toThrow("module of other contents");
-    expect(() => storedContent(policy, wrong as PolicyModule, null)).toThrow("module of other contents");
+    expect(() => storedContent(policy, both as PolicyModule, "b")).toThrow("module of other contents");
+    expect(() => storedContent(policy, wrong as PolicyModule, "b")).toThrow("module of other contents");
   });
 
   test("is refused where a byte of the module is another, or the log names none", () => {
@@ -118,6 +118,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ["no object", (): string => "[]"],
     ["null", (): string => "null"],
     ["an unknown version", (): string => described((made) => void (made["version"] = 2))],
+    ["no build", (): string => described((made) => void delete made["build"])],
     ["no sources", (): string => described((made) => void delete made["sources"])],
     ["a contract that is text", (): string => described((made) => void (made["contract"] = "kept"))],
     ["reads that are no texts", (): string => described((made) => void (made["reads"] = [1]))],
@@ -138,7 +139,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
       (one) => ({ ...one, contract: { ...one.contract, obligations: [] } }),
     ];
     for (const lie of lies) {
-      const made = storedContent(lie(policy), module, null);
+      const made = storedContent(lie(policy), module, "b");
       const attempt = (): unknown => readStoredContent({ ...made, policy: "kept" }, sha256(made.module));
       expect(attempt).toThrow("its contract and sources do not have its digest");
     }

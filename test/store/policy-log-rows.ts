@@ -20,7 +20,7 @@ export function rowsAfter(head: ChainLink, records: readonly string[]): readonly
 }
 
 export const recordText = (policy: string, revision = 1): string =>
-  canonicalJson({ kind: "imported", policy, at: 5, revision, digest: "d".repeat(64), mode: "shadow" });
+  canonicalJson({ kind: "returned", policy, at: 5, revision, digest: "d".repeat(64) });
 
 /** All rows; throws where they are not one chain from the beginning to the head. */
 export async function readVerifiedPolicyLog(log: PolicyLogStore): Promise<readonly PolicyLogRow[]> {

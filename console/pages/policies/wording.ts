@@ -46,7 +46,6 @@ function detail(claimed: number, outdated: number): string {
 
 /** What a record of the log did. */
 export const RECORD_TITLES: Readonly<Record<string, string>> = {
-  imported: "imported from an older version",
   observed: "found in the files",
   returned: "the files returned to it",
   approved: "approved",

@@ -68,9 +68,9 @@ const REPORT = {
         "`verified`: the server that took the approval made the same report itself, byte for byte. Only such a report satisfies `report` and `assertions`. `outdated`: verified under another table or against other enforced content; approve again with a new report. `claimed`: stated by the approver only.",
     },
     claimed_because: {
-      enum: ["differs", "not_computed", "not_verified", null],
+      enum: ["differs", "not_computed", null],
       description:
-        "`differs`: the server's own report has other bytes. `not_computed`: the server could not make one. `not_verified`: a version that verified no reports took the approval. `null`: the server made the same report.",
+        "`differs`: the server's own report has other bytes. `not_computed`: the server could not make one. `null`: the server made the same report.",
     },
     sha256: TEXT,
     table_revision: TEXT,

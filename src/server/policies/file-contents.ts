@@ -47,8 +47,7 @@ export async function keepFileContents(
 
 /** SHA-256 of the module that the log names and the store keeps. */
 function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy): string | null {
-  const known = states.policies.get(contract.id)?.contents.get(digest);
-  return known?.isKept === true ? known.module : null;
+  return states.policies.get(contract.id)?.contents.get(digest)?.module ?? null;
 }
 
 /** The only policy of the files has been compiled alone already. */

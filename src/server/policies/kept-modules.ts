@@ -57,7 +57,7 @@ export class KeptModules {
     for (const status of states.policies.values()) {
       for (const slot of [status.enforced, status.candidate]) {
         const known = slot === null ? undefined : status.contents.get(slot.digest);
-        if (known?.isKept !== true || known.module === null) continue;
+        if (known === undefined || known.module === null) continue;
         this.#turn = this.#turn.then(() => this.#verify(states, status.id, known.digest, known.module));
       }
     }

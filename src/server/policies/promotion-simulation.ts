@@ -31,7 +31,7 @@ export async function simulatePromotionOf(
 ): ReturnType<PolicyAdministration["simulate"]> {
   const status = states.policies.get(policy);
   const content = status?.contents.get(digest);
-  if (status === undefined || content?.isKept !== true) return "unknown_content";
+  if (status === undefined || content === undefined) return "unknown_content";
   if (status.enforced?.digest === digest || (status.enforced === null && content.content === "removal"))
     return "no_change";
   if (assertions === "unreadable") return "assertions_invalid";

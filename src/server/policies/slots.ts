@@ -102,7 +102,7 @@ export async function keptContent(
 ): Promise<KeptPolicy | null> {
   const status = [...states.policies.values()].find(({ contents }) => contents.has(digest));
   const known = status?.contents.get(digest);
-  if (known?.isKept !== true) return null;
+  if (known === undefined) return null;
   const stored = await log.content(digest);
   return stored === null ? null : readStoredContent(stored, known.module);
 }

@@ -38,7 +38,6 @@ const PROMOTED: JsonObject = {
 describe("signalbox policy history", () => {
   it("says what happened, in one line each", async () => {
     const rows = [
-      row(1, { kind: "imported", revision: 1, digest: DIGESTS.r1, mode: "enforce" }),
       row(2, { kind: "observed", ...R1, content: "rules", slot: "enforced" }),
       row(5, { kind: "observed", ...R2, content: "rules", slot: "candidate" }),
       row(6, { kind: "approved", ...R2, by: BY, report: REPORT }),
@@ -64,7 +63,6 @@ describe("signalbox policy history", () => {
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatchInlineSnapshot(`
       "POSITION  WHEN               WHAT                 FROM → TO                                   BY                             WITH
-      1         2026-03-01T08:01Z  taken over           r1 (1a1a1a1a)                               an older version               -
       2         2026-03-01T08:02Z  new content          r1 (1a1a1a1a), enforced                     a server's files               -
       5         2026-03-01T08:05Z  new content          r2 (2b2b2b2b), candidate                    a server's files               -
       6         2026-03-01T08:06Z  approved             r2 (2b2b2b2b)                               key k1 of platform (security)  claimed report abababab

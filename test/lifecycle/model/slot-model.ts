@@ -33,8 +33,6 @@ export class SlotModel {
   /** Contents that this log has seen, by digest. */
   readonly #contents = new Map<string, Content>();
   /** Digests of an older version whose bytes were not kept, and the number each had last. */
-  readonly #imported = new Map<string, number>();
-  #importedMode: records.ImportedRecord["mode"] | null = null;
   #newestRevision = 0;
   #enforced: string | null = null;
   #candidate: string | null = null;
@@ -61,8 +59,6 @@ export class SlotModel {
   /** Takes a record; gives what is impossible about it. After that it is of no more use. */
   add(record: records.PolicyRecord): Cause {
     switch (record.kind) {
-      case "imported":
-        return this.#import(record);
       case "observed":
         return record.content === "removal" ? this.#observeRemoval(record) : this.#observeRules(record);
       case "returned":
@@ -82,22 +78,13 @@ export class SlotModel {
     }
   }
 
-  #import({ revision, digest, mode }: records.ImportedRecord): Cause {
-    if (revision <= this.#newestRevision) return "revision";
-    this.#newestRevision = revision;
-    this.#imported.set(digest, revision);
-    this.#importedMode = mode;
-    return null;
-  }
-
   #observeRules({ revision, digest, module, slot, at }: records.ObservedRecord): Cause {
     if (digest === this.#removal) return "removal";
     if (module === null) return "module";
     if (this.#contents.has(digest)) return "known_content";
-    if (revision !== this.#nextRevision(digest)) return "revision";
+    if (revision !== this.#newestRevision + 1) return "revision";
     const isFirst = this.#contents.size === 0;
-    if (slot === "enforced" && (!isFirst || this.#importedMode === "shadow")) return "slot";
-    if (slot === "candidate" && isFirst && this.#importedMode === "enforce") return "slot";
+    if (slot === "enforced" && !isFirst) return "slot";
     this.#number(digest, { revision, module });
     if (slot === "enforced") this.#enforced = digest;
     else this.#watch(digest, at);
@@ -111,7 +98,7 @@ export class SlotModel {
     if (module !== null) return "module";
     const known = this.#contents.get(digest);
     if (known !== undefined && this.#enforced !== null) return "known_content";
-    if (revision !== (known?.revision ?? this.#nextRevision(digest))) return "revision";
+    if (revision !== (known?.revision ?? this.#newestRevision + 1)) return "revision";
     if (slot !== "candidate") return "slot";
     this.#number(digest, { revision, module });
     if (this.#enforced === null) this.#candidate = null;
@@ -207,11 +194,6 @@ export class SlotModel {
     this.#newestRevision = Math.max(this.#newestRevision, content.revision);
   }
 
-  /** A content that an older version had numbered keeps that number. */
-  #nextRevision(digest: string): number {
-    return this.#imported.get(digest) ?? this.#newestRevision + 1;
-  }
-
   #approvalsOf(digest: string): readonly records.Approval[] {
     return this.#approvals.get(digest) ?? [];
   }
@@ -220,9 +202,8 @@ export class SlotModel {
     return this.#approvalsOf(digest).filter(({ by }) => by.origin !== origin);
   }
 
-  /** An approval may be of a content that only an older version has seen. */
   #numberedCause({ revision, digest }: Pick<records.ContentReference, "revision" | "digest">): Cause {
-    const known = this.#contents.get(digest)?.revision ?? this.#imported.get(digest);
+    const known = this.#contents.get(digest)?.revision;
     if (known === undefined) return "unknown_content";
     return known === revision ? null : "revision";
   }

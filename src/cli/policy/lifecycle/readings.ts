@@ -161,13 +161,12 @@ function historyRow(row: JsonObject): readonly string[] {
     timeOf(record),
     KINDS.get(kind) ?? kind.replaceAll("_", " "),
     movementText(record),
-    by === null ? (kind === "imported" ? "an older version" : "a server's files") : actorText(by),
+    by === null ? "a server's files" : actorText(by),
     detailText(record) || "-",
   ];
 }
 
 const KINDS: ReadonlyMap<string, string> = new Map([
-  ["imported", "taken over"],
   ["observed", "new content"],
   ["returned", "files changed back"],
   ["approved", "approved"],

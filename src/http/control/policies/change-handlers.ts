@@ -217,7 +217,6 @@ function changeOf(record: PolicyRecord): ChangeRecord {
       return { what: CHANGES.promoted, id: asIdentifier(record.policy), content: asIdentifier(record.to.digest) };
     case "rolled_back":
       return { what: CHANGES.rolled_back, id: asIdentifier(record.policy), content: asIdentifier(record.from.digest) };
-    case "imported":
     case "observed":
     case "returned":
       throw new Error("policies: a change without an endpoint");

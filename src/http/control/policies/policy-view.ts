@@ -114,14 +114,14 @@ function approvalsOf(status: PolicyStatus): readonly Approval[] {
 
 function describeReport(report: ReportReference, status: PolicyStatus, serving: string): ApprovalView["report"] {
   const { sha256, tableRevision, complete, assertions, verification } = report;
-  const isVerified = verification?.result === "verified";
+  const isVerified = verification.result === "verified";
   return {
     sha256,
     table_revision: tableRevision,
     complete,
     assertions: { ...assertions },
     status: !isVerified ? "claimed" : isOfThisPromotion(report, status, serving) ? "verified" : "outdated",
-    claimed_because: isVerified ? null : (verification?.result ?? "not_verified"),
+    claimed_because: isVerified ? null : verification.result,
   };
 }
 
