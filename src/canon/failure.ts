@@ -53,6 +53,18 @@ const ROWS = {
     next: "elsewhere",
     traits: ["unreached", "lasting"],
   },
+  proxy: {
+    sentence: "the forward proxy could not be reached, or opened no connection to the provider",
+    fix: "For the operator: check that the proxy of `--egress-proxy` runs and allows CONNECT to the provider's host and port; `NO_PROXY` exempts hosts.",
+    next: "elsewhere",
+    traits: ["unreached"],
+  },
+  proxy_auth: {
+    sentence: "the forward proxy requires other credentials (407); the operator has to fix this, not the caller",
+    fix: "For the operator: put the user and password into the URL in `HTTPS_PROXY` (or `HTTP_PROXY`), and restart the server.",
+    next: "elsewhere",
+    traits: ["unreached", "lasting"],
+  },
   // Not `again`, because the provider may have read the request: the same one again could be answered, and charged, twice.
   reset: { sentence: "the provider closed the connection before it answered", fix: RETRY_FIX, next: "elsewhere" },
   timeout_connect: {

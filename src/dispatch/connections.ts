@@ -2,6 +2,7 @@ import type { LookupFunction } from "node:net";
 import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
+import type { FindProxy } from "./egress-proxy.ts";
 import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
 import { ConcurrencyLimiter, limiterOf, type EndpointLimiter } from "./concurrency-limiter.ts";
 
@@ -49,6 +50,7 @@ export interface Access {
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
+  readonly #findProxy: FindProxy | null;
   readonly #pools = new Shared<Pools>(({ kept, fresh }) => Promise.all([kept.close(), fresh.close()]));
   /** By provider id. */
   readonly #limiters = new Shared<ConcurrencyLimiter>();
@@ -57,9 +59,13 @@ export class ConnectionPools {
   /** Shared too, so that a reload does not request new tokens, nor lose valid ones while their issuer is down. */
   readonly #authorizers = new Shared<Authorize | null>();
 
-  /** @param resolve looks up the addresses of a provider's host; the machine's resolver unless given. */
-  constructor(resolve?: LookupFunction) {
+  /**
+   * @param resolve looks up the addresses of a provider's host; the machine's resolver unless given.
+   * @param findProxy forward proxies of calls; none unless given.
+   */
+  constructor(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
     this.#resolve = resolve;
+    this.#findProxy = findProxy;
   }
 
   /** Connections for every provider that `access` gives a way to. Call `release` once, when they are no longer used. */
@@ -88,9 +94,11 @@ export class ConnectionPools {
     const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     const { timeouts } = provider;
+    const connector = (allowsHttp2: boolean) =>
+      guardedConnector(timeouts.connect, reach, this.#resolve, allowsHttp2, this.#findProxy);
     const { kept, fresh } = this.#pools.take(pool, taken, () => ({
-      kept: openPool(target, provider, 1, guardedConnector(timeouts.connect, reach, this.#resolve)),
-      fresh: openPool(target, provider, 0, guardedConnector(timeouts.connect, reach, this.#resolve, false)),
+      kept: openPool(target, provider, 1, connector(true)),
+      fresh: openPool(target, provider, 0, connector(false)),
     }));
     return {
       provider,

@@ -15,6 +15,7 @@ import type { FlagFacts } from "../dialects/dialect-facts.ts";
 import { ADDED_MEMBERS, REQUEST_FAILURES, synonymsOf } from "../dialects/refusals.ts";
 import { DIALECTS, isDialectName } from "../dialects/table.ts";
 import { errors } from "undici";
+import { PROXY_ERRORS } from "./egress-proxy.ts";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
 
 /** An attempt as an error message names it: ids and kinds of failure, no text of a provider. */
@@ -236,6 +237,8 @@ const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {
   UND_ERR_CONNECT_TIMEOUT: "timeout_connect",
   EPROTO: "tls",
   [ADDRESS_REFUSED]: "address_refused",
+  [PROXY_ERRORS.auth]: "proxy_auth",
+  [PROXY_ERRORS.failed]: "proxy",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "truncated",
   UND_ERR_HEADERS_OVERFLOW: "malformed",
   UND_ERR_RESPONSE: "malformed",

@@ -1,6 +1,7 @@
 import { Agent } from "undici";
 import { parseJson, type JsonValue } from "../canon/json.ts";
 import type { FetchJson, KeyFetchFailure } from "../canon/workload-identity.ts";
+import type { FindProxy } from "./egress-proxy.ts";
 import { ADDRESS_REFUSED, guardedConnector } from "./provider-client.ts";
 
 /** Milliseconds from the call to the last byte of its answer. */
@@ -12,10 +13,13 @@ const LONGEST_ANSWER = 256 * 1024;
 /**
  * Fetches JSON documents. It follows no redirect, so what routes.yaml says is what is called; it connects to addresses within reach only; each call has a
  * connection of its own.
+ *
+ * @param findProxy forward proxies of the calls.
  */
-export function jsonFetcher(): FetchJson {
+export function jsonFetcher(findProxy: FindProxy | null = null): FetchJson {
   return async (url, reach) => {
-    const agent = new Agent({ connect: guardedConnector(LONGEST_WAIT, reach, undefined, false), pipelining: 0 });
+    const connect = guardedConnector(LONGEST_WAIT, reach, undefined, false, findProxy);
+    const agent = new Agent({ connect, pipelining: 0 });
     try {
       // Loaded with the first call: most servers make none.
       const { createFetch } = await import("ofetch");

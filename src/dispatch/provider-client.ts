@@ -1,6 +1,7 @@
 import { buildConnector, Client, type Dispatcher } from "undici";
 import type { Socket, LookupFunction } from "node:net";
 import { lookup as askDns, type LookupAddress } from "node:dns";
+import { type FindProxy, throughProxy } from "./egress-proxy.ts";
 import { addressKind, hostKind } from "../network/address.ts";
 
 /** The connection that carries a call, as the call sees it. */
@@ -201,14 +202,17 @@ class AddressRefusedError extends Error {
  * @param timeout until a connection stands, milliseconds.
  * @param resolve looks up the addresses of a name.
  * @param allowsHttp2 HTTP/2 is spoken with providers that offer it; its connections cannot be had for one call alone.
+ * @param findProxy forward proxies; they resolve names themselves, so only written addresses and reserved names are judged where one is used.
  */
 export function guardedConnector(
   timeout: number,
   reach: Reach,
   resolve: LookupFunction = askDns,
   allowsHttp2 = true,
+  findProxy: FindProxy | null = null,
 ): buildConnector.connector {
-  const connect = buildConnector({ timeout, lookup: guardedLookup(reach, resolve), allowH2: allowsHttp2 });
+  const direct = buildConnector({ timeout, lookup: guardedLookup(reach, resolve), allowH2: allowsHttp2 });
+  const connect = findProxy === null || reach === "any" ? direct : throughProxy(findProxy, direct, timeout);
   return (options, callback) => {
     // An address that is written out is connected to without a look-up, so it is judged here.
     const kind = hostKind(options.hostname);

@@ -62,6 +62,8 @@ export const COUNTER_NUMBERS = {
   priced: 58,
   priced_unmetered: 59,
   unpriced_unmetered: 60,
+  "failure.proxy": 61,
+  "failure.proxy_auth": 62,
 } as const satisfies Readonly<Record<`terminal.${Terminal}` | `failure.${FailureKind}`, number>> &
   Readonly<Record<string, number>>;
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
+import type { FindProxy } from "../dispatch/egress-proxy.ts";
 import { jsonFetcher } from "../dispatch/fetch-json.ts";
 import type { Workloads } from "../http/runtime.ts";
 import type { WorkloadTokens } from "../keys/workload-tokens.ts";
@@ -64,11 +65,11 @@ export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readon
 }
 
 /** Judges JWTs of workloads; loaded with the first of them, because most configurations have no rules. */
-export function openWorkloads(log: ServerLog): Workloads {
+export function openWorkloads(log: ServerLog, findProxy: FindProxy | null): Workloads {
   let loaded: Promise<WorkloadTokens> | null = null;
   const load = async (): Promise<WorkloadTokens> => {
     const { WorkloadTokens: Tokens } = await import("../keys/workload-tokens.ts");
-    return new Tokens(jsonFetcher(), Date.now, () => performance.now(), log.issuerKeysFailed);
+    return new Tokens(jsonFetcher(findProxy), Date.now, () => performance.now(), log.issuerKeysFailed);
   };
   return { admit: async (jwt, rules) => (await (loaded ??= load())).admit(jwt, rules) };
 }

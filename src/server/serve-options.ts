@@ -50,6 +50,8 @@ export interface ServeOptions {
   readonly maxConnections?: number;
   /** How long a connection to the public listener is kept without a request, milliseconds; 75 s where absent. */
   readonly keepAlive?: number;
+  /** Calls to providers and issuers go through the proxies that the environment names. */
+  readonly egressProxy?: boolean;
   readonly limits?: Pick<ServerLimits, "bodyBytes"> &
     Partial<Pick<ServerLimits, "answerBytes">> & { readonly inFlight: number; readonly bodyMemory: number };
   /** Reload when a file of the configuration changes. */

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../compile/load.ts";
+import { proxyFromEnvironment } from "../dispatch/egress-proxy.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
@@ -92,7 +93,8 @@ async function open(
   opened.add(() => store.close());
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add(() => Promise.resolve(retention.stop()));
-  const pools = new ConnectionPools();
+  const findProxy = options.egressProxy === true ? proxyFromEnvironment(environment) : null;
+  const pools = new ConnectionPools(undefined, findProxy);
   const mock = lazyMock();
   opened.add(mock.close);
   opened.add(() => pools.destroy());
@@ -144,7 +146,7 @@ async function open(
     limits: { ...options.limits, ...limits },
     telemetry,
     tokens,
-    workloads: openWorkloads(telemetry.log),
+    workloads: openWorkloads(telemetry.log, findProxy),
     evidence: refusals.evidence,
     quotas: limited.quotas,
     stopOrder,

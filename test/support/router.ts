@@ -4,6 +4,7 @@ import type { Identity } from "../../src/canon/identity.ts";
 import type { PolicySet } from "../../src/canon/policy.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
+import type { FindProxy } from "../../src/dispatch/egress-proxy.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
@@ -89,13 +90,14 @@ export interface RouterOptions {
   readonly runtime?: Partial<Runtime>;
   /** Providers without access: their secret is missing. */
   readonly disabled?: readonly string[];
+  readonly findProxy?: FindProxy | null;
 }
 
 /** The router over real sockets with keys, evidence and files replaced by values. `Bearer good` is the only key. */
 export async function startRouter(options: RouterOptions): Promise<Router> {
   const decisions: DecisionRecord[] = [];
   const outcomes: OutcomeRecord[] = [];
-  const pools = new ConnectionPools();
+  const pools = new ConnectionPools(undefined, options.findProxy);
   const { connections, release } = pools.acquire(options.table, ({ id }) =>
     options.disabled?.includes(id) === true ? null : { secret: `secret-of-${id}`, simulatedOrigin: null },
   );

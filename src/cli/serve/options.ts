@@ -14,6 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
+import { proxyFromEnvironment } from "../../dispatch/egress-proxy.ts";
 import { LOG_LEVELS } from "../../telemetry/log-record.ts";
 import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";
@@ -58,6 +59,7 @@ ${ENVIRONMENT_HELP}
                       keeps its own (default: 75)
   --max-answer-bytes N
                       largest answer in one piece, or part of a batch, that a provider may send (default: 33554432)
+  --egress-proxy      call providers and issuers of tokens through $HTTPS_PROXY or $HTTP_PROXY, hosts of $NO_PROXY directly
   --max-body-bytes N  largest body of a request (default: 33554432)
   --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503
                       (default: a quarter of the machine's or container's memory, divided by the workers)
@@ -174,6 +176,17 @@ function readConsole(
   );
 }
 
+/** @throws {UsageError} without a proxy in the environment: calls would go out directly. */
+function checkProxy(environment: CommandIo["environment"]): void {
+  let found: unknown;
+  try {
+    found = proxyFromEnvironment(environment);
+  } catch (error) {
+    throw new UsageError(`--egress-proxy: ${error instanceof Error ? error.message : "unusable"}`);
+  }
+  if (found === null) throw new UsageError("--egress-proxy: set HTTPS_PROXY or HTTP_PROXY, or leave the flag out");
+}
+
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -190,6 +203,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "max-answer-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "drain-delay": { type: "string", default: "0" },
+    "egress-proxy": { type: "boolean", default: false },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });
@@ -201,6 +215,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
   const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], LARGEST_BODY);
+  if (values["egress-proxy"]) checkProxy(io.environment);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
@@ -227,6 +242,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
       bodyBytes,
       bodyMemory: readBodyMemory(values["body-memory"], bodyBytes, workers),
     },
+    egressProxy: values["egress-proxy"],
     watch: !values["no-watch"],
     cache: compileCacheAt(values.cache, io.cwd, io.environment),
     evidenceRetention:

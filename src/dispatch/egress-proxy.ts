@@ -1,0 +1,99 @@
+import { Socket } from "node:net";
+import { Client, type buildConnector } from "undici";
+
+/** Finds the forward proxy of a connection; `null`: it is made directly. */
+export type FindProxy = (protocol: string, hostname: string, port: string) => URL | null;
+
+/** Codes of errors of connections through a proxy. `auth`: it requires other credentials (407). `failed`: it cannot be reached, or does not open the tunnel. */
+export const PROXY_ERRORS = { auth: "SBX_PROXY_AUTH", failed: "SBX_PROXY_FAILED" } as const;
+
+class ProxyError extends Error {
+  readonly code: string;
+
+  /** The proxy's and the client's messages are left out: they quote addresses. */
+  constructor(failure: keyof typeof PROXY_ERRORS) {
+    super(`proxy: ${failure}`);
+    this.code = PROXY_ERRORS[failure];
+  }
+}
+
+/**
+ * Reads `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`; the lower-case name wins, as in curl (https://curl.se/docs/manpage.html#ENVIRONMENT).
+ *
+ * @returns `null` where neither names a proxy.
+ * @throws {TypeError} naming the variable whose value is no http or https URL; never its value, which may hold a password.
+ */
+export function proxyFromEnvironment(environment: Readonly<Record<string, string | undefined>>): FindProxy | null {
+  const read = (name: string): string => environment[name.toLowerCase()] || (environment[name] ?? "");
+  const proxyOf = (name: string): URL | null => {
+    const text = read(name);
+    if (text === "") return null;
+    const url = URL.parse(text.includes("://") ? text : `http://${text}`);
+    if (url === null || !/^https?:$/.test(url.protocol)) throw new TypeError(`${name}: not an http or https URL`);
+    return url;
+  };
+  const [secure, plain] = [proxyOf("HTTPS_PROXY"), proxyOf("HTTP_PROXY")];
+  if (secure === null && plain === null) return null;
+  const exempt = read("NO_PROXY")
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== "");
+  return (protocol, hostname, port) => {
+    const bare = hostname.toLowerCase().replace(/^\[|\]$/g, "");
+    return exempt.some((entry) => covers(entry, bare, port)) ? null : protocol === "https:" ? secure : plain;
+  };
+}
+
+/** `example.com`, `.example.com` and `*.example.com` cover the name and all below it; `*` all; a port limits an entry. */
+function covers(entry: string, hostname: string, port: string): boolean {
+  if (entry === "*") return true;
+  const [, name = "", only] = /^\[?((?:[^:\]]*|[0-9a-f:.]*))\]?(?::(\d+))?$/.exec(entry) ?? [];
+  const suffix = name.replace(/^\*?\./, "");
+  if (suffix === "" || (only !== undefined && only !== port)) return false;
+  return hostname === suffix || hostname.endsWith(`.${suffix}`);
+}
+
+/**
+ * Opens a tunnel through the proxy (CONNECT, RFC 9110 §9.3.6) for plain http too, so that requests and their credentials look the same to the provider.
+ *
+ * @param connect connects to the target over the tunnel's socket. @param timeout until the tunnel stands, milliseconds.
+ */
+export function throughProxy(
+  find: FindProxy,
+  connect: buildConnector.connector,
+  timeout: number,
+): buildConnector.connector {
+  return (options, callback) => {
+    const port = options.port || (options.protocol === "https:" ? "443" : "80");
+    const proxy = find(options.protocol, options.hostname, port);
+    if (proxy === null) return connect(options, callback);
+    openTunnel(proxy, `${options.hostname}:${port}`, timeout).then(
+      (socket) => {
+        if (options.protocol === "https:") connect({ ...options, httpSocket: socket }, callback);
+        else callback(null, socket);
+      },
+      (error: unknown) => callback(error instanceof ProxyError ? error : new ProxyError("failed"), null),
+    );
+  };
+}
+
+async function openTunnel(proxy: URL, target: string, timeout: number) {
+  const { origin, username, password } = proxy;
+  const client = new Client(origin, { connect: { timeout } });
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString("base64");
+  const { statusCode, socket } = await client
+    .connect({
+      path: target,
+      headers: { host: target, ...(username !== "" && { "proxy-authorization": `Basic ${credentials}` }) },
+      signal: AbortSignal.timeout(timeout),
+    })
+    .catch((error: unknown) => {
+      void client.destroy();
+      throw error;
+    });
+  // The client has given its only connection away.
+  void client.close();
+  if (statusCode === 200 && socket instanceof Socket) return socket;
+  socket.on("error", () => {}).destroy();
+  throw new ProxyError(statusCode === 407 ? "auth" : "failed");
+}
