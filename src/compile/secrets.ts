@@ -50,6 +50,13 @@ export function resolveSecrets(
   return { secrets, missing, refused };
 }
 
+/** Paths of files that headers of providers are read from, as the table has them. Files of clouds are left to their libraries, which read them again. */
+export function secretFiles(table: RoutingTable): readonly string[] {
+  return Object.values(table.providers).flatMap(({ auth }) =>
+    auth.kind === "header" && "file" in auth.secret ? [auth.secret.file] : [],
+  );
+}
+
 function fromFile(readFile: (path: string) => string, path: string): string {
   try {
     return readFile(path).replace(/\r?\n$/, "");

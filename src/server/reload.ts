@@ -23,12 +23,21 @@ export function watchConfiguration(
   changed: () => void,
   others: readonly string[] = [],
 ): () => void {
-  const path = resolve(config);
+  return poll(fingerprinter(resolve(config), environment, others), changed);
+}
+
+/** Calls back after one of these files has changed, as {@link watchConfiguration} does. @returns a function that ends it. */
+export function watchFiles(files: readonly string[], changed: () => void): () => void {
+  if (files.length === 0) return () => {};
+  return poll(async () => (await Promise.all(files.map(stampOf))).join("\n"), changed);
+}
+
+/** @param fingerprint never rejects. */
+function poll(fingerprint: () => Promise<string>, changed: () => void): () => void {
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
   let reported: string | null = null;
-  const fingerprint = fingerprinter(path, environment, others);
   const look = async (): Promise<void> => {
     const now = await fingerprint();
     if (ended) return;

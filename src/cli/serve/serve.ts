@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopRequested } from "../terminal/process.ts";
@@ -12,7 +13,8 @@ import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./
 import { consoleText, demoRequest, demoText } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
-import { ReloadRequests, watchConfiguration } from "../../server/reload.ts";
+import { secretFiles } from "../../compile/secrets.ts";
+import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
 import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/slots.ts";
 import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
 import type { RunningServer, Started } from "../../server/running-server.ts";
@@ -62,7 +64,7 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
       reportPolicies(server, io);
       saveCompiledCode();
       tierUpEarly();
-      await untilStopped(server, reloads, io);
+      await untilStopped(server, reloads, secretWatcher(options, reloads.request), io);
     } finally {
       reloads.end();
       await server.close();
@@ -85,6 +87,20 @@ function checkConfig(config: string, cwd: string): void {
 /** Files beside the configuration whose change is served. */
 function filesOf({ tls }: ServeOptions): readonly string[] {
   return tls === undefined ? [] : [tls.cert, tls.key];
+}
+
+/** Gives a function that watches the secret files of a build instead of those of the one before. */
+function secretWatcher({ config, watch }: ServeOptions, changed: () => void): (built: BuiltSnapshot | null) => void {
+  let end = (): void => {};
+  return (built) => {
+    if (built?.ok === false || !watch) return;
+    end();
+    const files = built === null ? [] : secretFiles(built.snapshot.decider.table);
+    end = watchFiles(
+      files.map((file) => resolve(dirname(config), file)),
+      changed,
+    );
+  };
 }
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
@@ -175,10 +191,17 @@ function reportPolicies(server: RunningServer, io: CommandIo): void {
   });
 }
 
-async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: CommandIo): Promise<void> {
+async function untilStopped(
+  server: RunningServer,
+  reloads: ReloadRequests,
+  watchSecrets: (built: BuiltSnapshot | null) => void,
+  io: CommandIo,
+): Promise<void> {
+  watchSecrets(server.built);
   reloads.begin(() => {
     server.reload().then(
       (built) => {
+        watchSecrets(built);
         reportBuild(built, io);
         if (built.ok) io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
         else io.stderr("reload failed; the last good configuration keeps serving\n");
@@ -190,6 +213,7 @@ async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: 
     );
   });
   await stopRequested(io.signal);
+  watchSecrets(null);
   io.stdout("stopping: waiting for requests in flight\n");
 }
 

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
-import { watchConfiguration } from "../../../src/server/reload.ts";
+import { watchConfiguration, watchFiles } from "../../../src/server/reload.ts";
 import { compileConfiguration } from "../../../src/compile/compile.ts";
 import { loadConfiguration } from "../../../src/compile/load.ts";
 import { CLEAN } from "../base.ts";
@@ -128,6 +128,23 @@ test("the watcher sees included files, new ones among them, and the overlay", { 
     await change("teams/new.yaml", "vocabulary: {}\n");
     await change("routes.eu.yaml", "routes: {}\n");
     expect(reported).toBe(3);
+  } finally {
+    end();
+  }
+});
+
+test("a secret's file that a mounted volume swaps by its symbolic link is reported", async () => {
+  write({ "..1/key": "old", "..2/key": "new" });
+  const link = join(folder, "..data");
+  symlinkSync("..1", link);
+  symlinkSync("..data/key", join(folder, "key"));
+  const changed = Promise.withResolvers<void>();
+  const end = watchFiles([join(folder, "key")], changed.resolve);
+  try {
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    symlinkSync("..2", `${link}_tmp`);
+    renameSync(`${link}_tmp`, link);
+    await expect(changed.promise).resolves.toBeUndefined();
   } finally {
     end();
   }
