@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
-import type { FindProxy } from "../dispatch/egress-proxy.ts";
+import { type FindProxy, proxyFromEnvironment } from "../dispatch/egress-proxy.ts";
 import { jsonFetcher } from "../dispatch/fetch-json.ts";
 import type { Workloads } from "../http/runtime.ts";
 import type { WorkloadTokens } from "../keys/workload-tokens.ts";
@@ -62,6 +62,18 @@ export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readon
       return quotas.close();
     },
   };
+}
+
+/** @throws {StartError} without a usable proxy in the environment: calls would go out directly. */
+export function requiredProxy(environment: Readonly<Record<string, string | undefined>>): FindProxy {
+  let found: FindProxy | null;
+  try {
+    found = proxyFromEnvironment(environment);
+  } catch (error) {
+    throw new StartError("--egress-proxy: HTTPS_PROXY or HTTP_PROXY is no http or https URL", { cause: error });
+  }
+  if (found === null) throw new StartError("--egress-proxy: set HTTPS_PROXY or HTTP_PROXY, or leave the flag out");
+  return found;
 }
 
 /** Judges JWTs of workloads; loaded with the first of them, because most configurations have no rules. */

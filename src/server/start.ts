@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../compile/load.ts";
-import { proxyFromEnvironment } from "../dispatch/egress-proxy.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
@@ -17,7 +16,7 @@ import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import { ruleHolder } from "../keys/workload-tokens.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
-import { openQuotas, Opened, openWorkloads, startPolicies } from "./opened.ts";
+import { openQuotas, Opened, openWorkloads, requiredProxy, startPolicies } from "./opened.ts";
 import { openStore } from "./open-store.ts";
 import { listenFailure, type AddressFlags, StartError } from "./start-error.ts";
 import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
@@ -93,7 +92,7 @@ async function open(
   opened.add(() => store.close());
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add(() => Promise.resolve(retention.stop()));
-  const findProxy = options.egressProxy === true ? proxyFromEnvironment(environment) : null;
+  const findProxy = options.egressProxy === true ? requiredProxy(environment) : null;
   const pools = new ConnectionPools(undefined, findProxy);
   const mock = lazyMock();
   opened.add(mock.close);

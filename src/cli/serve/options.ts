@@ -14,7 +14,6 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
-import { proxyFromEnvironment } from "../../dispatch/egress-proxy.ts";
 import { LOG_LEVELS } from "../../telemetry/log-record.ts";
 import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";
@@ -176,17 +175,6 @@ function readConsole(
   );
 }
 
-/** @throws {UsageError} without a proxy in the environment: calls would go out directly. */
-function checkProxy(environment: CommandIo["environment"]): void {
-  let found: unknown;
-  try {
-    found = proxyFromEnvironment(environment);
-  } catch (error) {
-    throw new UsageError(`--egress-proxy: ${error instanceof Error ? error.message : "unusable"}`);
-  }
-  if (found === null) throw new UsageError("--egress-proxy: set HTTPS_PROXY or HTTP_PROXY, or leave the flag out");
-}
-
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -215,7 +203,6 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
   const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], LARGEST_BODY);
-  if (values["egress-proxy"]) checkProxy(io.environment);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
