@@ -1,6 +1,6 @@
 import { budgetStep, type BudgetStep } from "../canon/budget-step.ts";
 import { counterLimits, type LimitedSubject } from "./accounts.ts";
-import { counterId, type LimitStore, windowStart } from "./limit-store.ts";
+import { counterId, type LimitMeasure, type LimitStore, type LimitWindow, windowStart } from "./limit-store.ts";
 
 /** After this time the counters are read again, while requests go on with what is known. Milliseconds. */
 const FRESH = 5_000;
@@ -55,20 +55,41 @@ export class BudgetLevels {
     }
   }
 
-  #tightest(subjects: readonly LimitedSubject[]): BudgetStep {
+  /** Use of each budget of these subjects, at most a minute old; empty where the store does not answer. Older figures are renewed for the next call. */
+  usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
+    if (!this.#isReadWithin(FRESH)) void this.#read();
+    return this.#isReadWithin(OLDEST) ? this.#uses(subjects) : [];
+  }
+
+  #uses(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
     const now = this.#now();
-    let least = 1;
-    for (const subject of subjects) {
-      for (const { measure, window, ceiling } of budgetsOf(subject)) {
+    return subjects.flatMap((subject) =>
+      budgetsOf(subject).map(({ measure, window, ceiling }) => {
         const start = windowStart(window, now);
         const counter = counterId({ subject: `${subject.kind}:${subject.id}`, measure, window, start });
         // A counter that is not there has not been used in its window.
-        const left = ceiling - (this.#used.get(counter) ?? 0);
-        least = Math.min(least, ceiling === 0 ? 0 : left / ceiling);
-      }
-    }
-    return budgetStep(least);
+        const used = this.#used.get(counter) ?? 0;
+        return { id: subject.id, measure, window, ceiling, used };
+      }),
+    );
   }
+
+  #tightest(subjects: readonly LimitedSubject[]): BudgetStep {
+    const left = this.#uses(subjects).map(({ ceiling, used }) => (ceiling === 0 ? 0 : (ceiling - used) / ceiling));
+    return budgetStep(Math.min(1, ...left));
+  }
+}
+
+/** One budget of a workspace or key, and how much of it all replicas have used. */
+export interface BudgetUse {
+  /** Of the workspace or key. */
+  readonly id: string;
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow;
+  /** In the measure's unit. */
+  readonly ceiling: number;
+  /** Above the ceiling where requests cost more than their estimate. */
+  readonly used: number;
 }
 
 function budgetsOf({ limits }: LimitedSubject) {

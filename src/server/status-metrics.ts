@@ -4,13 +4,14 @@ import type { EndpointRow, RoutingTable } from "../canon/table.ts";
 import { HEALTH_STATES } from "../dispatch/health.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Runtime } from "../http/runtime.ts";
+import type { BudgetUse } from "../limits/budget-levels.ts";
 import type { Store } from "../store/port.ts";
 import { Reading, single, type Family } from "../telemetry/families.ts";
 
 export interface StatusSources {
   readonly runtime: Pick<
     Runtime,
-    "snapshots" | "endpoints" | "quotas" | "build" | "degraded" | "accepting" | "policies"
+    "snapshots" | "endpoints" | "quotas" | "budgets" | "build" | "degraded" | "accepting" | "policies"
   >;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process has loaded. */
@@ -27,6 +28,8 @@ const LABELS = ["endpoint", "provider", "operation"] as const;
 
 const MILLISECONDS = 1_000;
 
+const MICRO = 1_000_000;
+
 /** The current status of endpoints, queues, evidence, keys and configuration. Read at each scrape. */
 export function statusMetrics(sources: StatusSources): readonly Family[] {
   return [
@@ -34,6 +37,7 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
     ...queueMetrics(sources),
     ...evidenceMetrics(sources),
     ...stateMetrics(sources),
+    ...budgetMetrics(sources),
     single(
       "counter",
       "signalbox_log_lines_dropped",
@@ -197,6 +201,31 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
       "signalbox_limits_available",
       "1 where limits can be counted; 0 where limited requests are refused.",
       () => (runtime.quotas === undefined || runtime.quotas.state === "ok" ? 1 : 0),
+    ),
+  ];
+}
+
+/** Of workspaces only, whose number routes.yaml bounds; keys have theirs in `GET /v1/spend`. */
+function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
+  const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
+    new Reading("gauge", { name, help, labels: ["workspace", "measure", "window"] }, () => {
+      const subjects = Object.entries(snapshots.current.decider.table.workspaces).flatMap(([id, { limits }]) =>
+        limits === undefined ? [] : [{ kind: "workspace" as const, id, limits }],
+      );
+      return (budgets?.usesOf(subjects) ?? []).map(
+        (use) => [read(use), use.id, use.measure === "micro_usd" ? "usd" : use.measure, use.window] as const,
+      );
+    });
+  return [
+    family(
+      "signalbox_budget_limit",
+      "Budget of a workspace in its window: US dollars, tokens or requests.",
+      ({ measure, ceiling }) => (measure === "micro_usd" ? ceiling / MICRO : ceiling),
+    ),
+    family(
+      "signalbox_budget_used_ratio",
+      "Share of the budget that all replicas have used in the running window, as read at the scrape before.",
+      ({ ceiling, used }) => (ceiling === 0 ? 1 : used / ceiling),
     ),
   ];
 }

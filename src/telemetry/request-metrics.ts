@@ -94,6 +94,11 @@ export class RequestMetrics implements RequestObserver {
       help: "US dollars by list price, of requests whose cost is known; an estimate, not a bill.",
       labels: ["route", "provider"],
     }),
+    workspaceCost: new Counter({
+      name: "signalbox_workspace_cost_usd",
+      help: "The same dollars by workspace.",
+      labels: ["workspace"],
+    }),
     unpriced: new Counter({
       name: "signalbox_unpriced_requests",
       help: "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
@@ -232,6 +237,9 @@ export class RequestMetrics implements RequestObserver {
     add("cache_read", cacheReadTokens);
     add("reasoning", reasoningTokens);
     this.#countCost(route ?? "", ended, outcome.costNanoUsd);
+    if (typeof outcome.costNanoUsd === "number") {
+      this.#of.workspaceCost.add(outcome.costNanoUsd / NANO, workspace ?? "");
+    }
   }
 
   #countCost(route: string, ended: readonly AttemptRecord[], cost: number | null | undefined): void {

@@ -35,6 +35,23 @@ function storeOf(counters: LimitUsage["counters"]) {
   return store;
 }
 
+describe("use of budgets for metrics", () => {
+  it("is empty before the first reading, then what all replicas used, and empty again after a minute of failures", async () => {
+    let now = NOW;
+    const store = storeOf([ofDay(250)]);
+    const levels = new BudgetLevels(store, () => now);
+    expect(levels.usesOf([WORKSPACE])).toEqual([]);
+    await expect
+      .poll(() => levels.usesOf([WORKSPACE]))
+      .toEqual([{ id: "w", measure: "tokens", window: "day", ceiling: 1_000, used: 250 }]);
+    store.fails = true;
+    now += 59_000;
+    expect(levels.usesOf([WORKSPACE])).toHaveLength(1);
+    now += 2_000;
+    expect(levels.usesOf([WORKSPACE])).toEqual([]);
+  });
+});
+
 describe("what is left of budgets", () => {
   it.each([
     [0, "above_half"],

@@ -117,6 +117,7 @@ describe("metrics of requests", () => {
       sum(outcomes.map((one) => one.outputTokens)),
     );
     expect(sumOf(page, "signalbox_workspace_tokens_total", { workspace: "w", type: "output" })).toBeGreaterThan(0);
+    expect(sumOf(page, "signalbox_workspace_cost_usd_total")).toBeCloseTo(sumOf(page, "signalbox_cost_usd_total"));
     const total = sum(outcomes.map((one) => one.total)) / 1000;
     expect(sumOf(page, "signalbox_request_duration_seconds_sum")).toBeCloseTo(total, 6);
   });
