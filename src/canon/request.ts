@@ -97,6 +97,8 @@ export interface InferenceRequest {
   readonly includeUsage: boolean;
   /** The 400 for an object whose `type` its protocol does not have; a route with `unknown_fields: forward` takes it. */
   readonly unknownKind?: { readonly code: string; readonly message: string; readonly param: string | null } | null;
+  /** What a member that the protocol does not have holds and a provider must not get; refused where the route forwards such members. */
+  readonly unforwardable?: InferenceRequest["unknownKind"];
 }
 
 /**

@@ -176,6 +176,8 @@ export class RequestReading {
   refusal: ServiceError | null = null;
   /** The 400 for the first item, block or part of a type that the protocol's table does not have; a route that forwards unknown fields takes it. */
   unknownKind: ServiceError | null = null;
+  /** The 400 for what an unknown member holds, on a route that forwards it; elsewhere it never leaves. */
+  unforwardable: ServiceError | null = null;
   /** The body is going to an endpoint of another protocol. */
   readonly forTranslation: boolean;
 
@@ -361,12 +363,13 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
     reader,
     includeUsage,
     unknownKind: reading.unknownKind,
+    unforwardable: reading.unforwardable,
   });
 }
 
-/** The 400 for an object of an unknown type, on a route that does not forward what is unknown. @param route `undefined` where the caller sees none. */
-export function refusedKind({ unknownKind }: InferenceRequest, route: RouteRow | undefined): ServiceError | null {
-  if (unknownKind === null || unknownKind === undefined) return null;
-  if (route === undefined || route.unknownFields === "forward") return null;
-  return invalidRequest(unknownKind.code, unknownKind.message, unknownKind.param ?? undefined);
+/** The 400 for what the route does not relay. @param route `undefined` where the caller sees none. */
+export function refusedKind(request: InferenceRequest, route: RouteRow | undefined): ServiceError | null {
+  const refused = route?.unknownFields === "forward" ? request.unforwardable : request.unknownKind;
+  if (refused === null || refused === undefined || route === undefined) return null;
+  return invalidRequest(refused.code, refused.message, refused.param ?? undefined);
 }

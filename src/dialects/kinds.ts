@@ -2,7 +2,7 @@ import type { Capability } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { type RequestReading, shownName } from "./fields.ts";
+import { type FieldRegistry, type RequestReading, saysNothing, shownName } from "./fields.ts";
 
 /** Capability that a value of this `type` needs; `null` where it only carries content. */
 export type TypeNeeds = Readonly<Record<string, Capability | null>>;
@@ -11,7 +11,7 @@ export type TypeNeeds = Readonly<Record<string, Capability | null>>;
 export interface Kinds {
   /** The feature of what only this protocol has: a body without it holds nothing that canon does not, and is not read again. */
   readonly native: Feature;
-  /** Capability of a type of tools; `null` for an unknown one. */
+  /** Capability of a type of tools, empty where a definition has none; `null` for an unknown one. */
   readonly toolNeeds: (type: string) => Capability | null;
   /** Types of all other objects. */
   readonly types: TypeNeeds;
@@ -53,49 +53,94 @@ const RECORDS: ReadonlySet<string> = new Set([
   "fallback",
   "file_search_call",
   "image_generation_call",
+  "mcp_list_tools",
+  "mcp_tool_listing",
+]);
+
+/**
+ * Members that need a capability wherever they have a value that does not turn them off. Those of other vendors: OpenRouter (`plugins`, `reasoning`), xAI
+ * (`search_parameters`), Groq (`search_settings`), Alibaba Cloud (`enable_search`, `thinking_budget`), vLLM (`chat_template_kwargs.enable_thinking`).
+ */
+const NAME_NEEDS: Readonly<Record<string, Capability>> = {
+  effort: "reasoning",
+  reasoning_effort: "reasoning",
+  enable_thinking: "reasoning",
+  thinking: "reasoning",
+  thinking_budget: "reasoning",
+  reasoning: "reasoning",
+  plugins: "web_search",
+  web_search_options: "web_search",
+  search_parameters: "web_search",
+  search_settings: "web_search",
+  enable_search: "web_search",
+  mcp_servers: "mcp",
+};
+
+/** Members that let the provider choose among models: its own, OpenRouter's (`models`, `preset`) and LiteLLM's. */
+const OTHER_MODELS: ReadonlySet<string> = new Set([
+  "model",
+  "models",
+  "preset",
+  "fallbacks",
+  "fallback_model",
+  "fallback_models",
+  "context_window_fallbacks",
+  "content_policy_fallbacks",
 ]);
 
 /** Members that name content or machines kept at a provider, and what to do instead. */
 const STORED: Readonly<Record<string, string>> = {
+  "audio.id": "names a sound kept at the provider; send its transcript as content",
+  cached_content: "names content kept at the provider; send the content itself",
+  comparison_response_id: "names an answer kept at the provider; leave it out",
+  "container.id": "names a container kept at the provider; let the tool make one",
   container: "names a container kept at the provider; let the tool make one, or leave it out",
   container_id: "names a container kept at the provider; let the tool make one",
   file_id: "names a file kept at the provider; send the file itself",
   file_ids: "names files kept at the provider; send the files themselves",
+  previous_response_id: "names an answer kept at the provider; send the messages themselves",
   skill_id: "names a skill kept at the provider; send the skill itself, where the tool takes it inline",
   vector_store_ids: "names documents kept at the provider; send what they hold",
 };
 
 /**
  * Reads a body by kind, at any depth: tools, efforts, references to stored content and names of models need the same approvals, or are refused alike, in a
- * position that the walk of the protocol does not know. Only a body that holds something beyond canon is read.
+ * position that the walk of the protocol does not know. A member that the registry lacks is always read, the others where the body holds something beyond
+ * canon. A refusal within an unknown member counts only where the route forwards it.
  */
-export function readKinds(body: JsonObject, kinds: Kinds, reading: RequestReading): void {
-  if (reading.has(kinds.native)) new KindsWalk(kinds, reading).members(body, "");
+export function readKinds(body: JsonObject, registry: FieldRegistry, kinds: Kinds, reading: RequestReading): void {
+  const isNative = reading.has(kinds.native);
+  for (const name in body) {
+    const isKnown = Object.hasOwn(registry, name);
+    if (isNative || !isKnown) new KindsWalk(kinds, reading, isKnown).member(body, name, "");
+  }
 }
 
 class KindsWalk {
   readonly #kinds: Kinds;
   readonly #reading: RequestReading;
+  /** Whether the body's member is one of the protocol's own, with a reading of its own. */
+  readonly #isKnown: boolean;
   /** Names and indices from the body to the value; printed only where a path is needed. */
   readonly #path: (string | number)[] = [];
 
-  constructor(kinds: Kinds, reading: RequestReading) {
+  constructor(kinds: Kinds, reading: RequestReading, isKnown: boolean) {
     this.#kinds = kinds;
     this.#reading = reading;
+    this.#isKnown = isKnown;
   }
 
-  /** @param owner `type` of the nearest object around these members that has one; empty in the body itself. */
-  members(object: JsonObject, owner: string): void {
-    for (const name in object) {
-      const value = object[name];
-      if (value === null || value === undefined || OPAQUE.has(name)) continue;
-      // A call's own input; at the top it is the conversation.
-      if (name === "input" && this.#path.length > 0) continue;
-      this.#path.push(name);
-      if (typeof value === "object") this.#value(value, owner, DEFINITIONS.has(name));
-      if (!RECORDS.has(owner)) this.#name(name, value);
-      this.#path.pop();
-    }
+  /** @param owner `type` of the nearest object around the member that has one; empty in the body itself. */
+  member(object: JsonObject, name: string, owner: string): void {
+    const value = object[name];
+    if (value === null || value === undefined || OPAQUE.has(name)) return;
+    const isNested = this.#path.length > 0;
+    // A call's own input; at the top it is the conversation.
+    if (name === "input" && isNested) return;
+    this.#path.push(name);
+    if (typeof value === "object") this.#value(value, owner, DEFINITIONS.has(name));
+    if ((isNested || !this.#isKnown) && !RECORDS.has(owner)) this.#name(name, value);
+    this.#path.pop();
   }
 
   #value(value: JsonValue, owner: string, isDefinition: boolean): void {
@@ -107,9 +152,10 @@ class KindsWalk {
         this.#path.pop();
       }
     } else if (isJsonObject(value)) {
-      const { type } = value;
+      const { type = null } = value;
       if (typeof type === "string") this.#type(type, isDefinition);
-      this.members(value, typeof type === "string" ? type : owner);
+      else if (isDefinition && !RECORDS.has(owner)) this.#type(type === null ? "" : "?", isDefinition);
+      for (const name in value) this.member(value, name, typeof type === "string" ? type : owner);
     }
   }
 
@@ -117,28 +163,43 @@ class KindsWalk {
     const { toolNeeds, types, unknownTool, unknownType } = this.#kinds;
     const known = Object.hasOwn(types, type) ? (types[type] ?? null) : undefined;
     // A name of one protocol's tools may be that of another object, such as `custom`.
-    const needs = isDefinition ? (toolNeeds(type) ?? known) : known === undefined ? toolNeeds(type) : known;
-    if (needs !== null && needs !== undefined) this.#reading.need(needs, this.#print("type"));
-    else if (known === null) return;
-    else if (isDefinition) this.#reading.refuse(unknownTool(type, this.#print("type")));
-    else this.#reading.unknownKind ??= unknownType(this.#print("type"));
+    const needs = isDefinition || known === undefined ? toolNeeds(type) : known;
+    if (needs !== null) this.#reading.need(needs, this.#print("type"));
+    else if (isDefinition) this.#refuse(unknownTool(type, this.#print("type")));
+    else if (known === undefined && this.#isKnown) this.#reading.unknownKind ??= unknownType(this.#print("type"));
   }
 
   /** A member that means the same in every object. */
   #name(name: string, value: JsonValue): void {
-    if (name === "effort" && typeof value === "string" && value !== "none")
+    const needs = Object.hasOwn(NAME_NEEDS, name) ? NAME_NEEDS[name] : undefined;
+    if (needs !== undefined && !isOff(value) && !this.#isContent(name, value)) this.#reading.need(needs, this.#print());
+    const parent = this.#path.at(-2);
+    if (parent === "reasoning" && name === "mode" && value !== "standard")
       this.#reading.need("reasoning", this.#print());
-    // The body's own model is a route's name.
-    if (name === "model" && typeof value === "string" && this.#path.length > 1 && !this.#isOwnModeration(value))
-      this.#reading.refuse(otherModel(this.#print()));
-    if (!Object.hasOwn(STORED, name) || (isJsonObject(value) && name === "container")) return;
+    if (OTHER_MODELS.has(name) && !saysNothing(value) && !this.#isOwnModeration(value)) {
+      this.#refuse(otherModel(this.#print()));
+    }
+    const stored = name === "id" ? `${parent}.id` : name;
+    if (!Object.hasOwn(STORED, stored) || (isJsonObject(value) && name === "container")) return;
     if (Array.isArray(value) && value.length === 0) return;
-    this.#reading.refuse(storedState(this.#print(), STORED[name] ?? ""));
+    this.#refuse(storedState(this.#print(), STORED[stored] ?? ""));
+  }
+
+  /** Reasoning of earlier answers has the same names as its settings. */
+  #isContent(name: string, value: JsonValue): boolean {
+    if (name === "thinking") return typeof value === "string" || Array.isArray(value);
+    return name === "reasoning" && this.#path.length > 1;
+  }
+
+  #refuse(error: ServiceError): void {
+    if (this.#isKnown) this.#reading.refuse(error);
+    else this.#reading.unforwardable ??= error;
   }
 
   /** The model is OpenAI's own check of a text (`moderation.model` of its SDK): it sees the text as the provider does, and writes nothing. */
-  #isOwnModeration(model: string): boolean {
-    return this.#path.length === 2 && this.#path[0] === "moderation" && model.startsWith("omni-moderation-");
+  #isOwnModeration(model: JsonValue): boolean {
+    const isOwn = typeof model === "string" && model.startsWith("omni-moderation-");
+    return isOwn && this.#path.length === 2 && this.#path[0] === "moderation";
   }
 
   #print(...more: readonly string[]): string {
@@ -147,6 +208,12 @@ class KindsWalk {
     );
     return printed.join("").slice(1);
   }
+}
+
+/** Whether the value of a setting turns it off, in any vendor's way. */
+function isOff(value: JsonValue): boolean {
+  if (!isJsonObject(value)) return value === false || value === 0 || value === "none" || saysNothing(value);
+  return value["type"] === "disabled" || value["enabled"] === false || value["effort"] === "none";
 }
 
 /** The 400 for what names, or makes, something that a provider keeps. */

@@ -104,7 +104,9 @@ const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
 ];
 
 function toolNeeds(type: string): Capability | null {
-  return type === "custom" ? "tools" : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
+  return type === "custom" || type === ""
+    ? "tools"
+    : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
 }
 
 /** The known types as an error names them. */

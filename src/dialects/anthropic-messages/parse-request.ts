@@ -34,7 +34,7 @@ export function parseMessagesRequest(
   const refused = refusedMember(body) ?? removedMember(body, version);
   if (refused !== null) return refused;
   const { read, effort } = readMessagesBody(operation, body, reading, version);
-  readKinds(body, MESSAGES_KINDS, reading);
+  readKinds(body, fieldsOf(operation), MESSAGES_KINDS, reading);
   const { stream } = read;
   const limit = body["max_tokens"];
   return inferenceRequest(reading, {

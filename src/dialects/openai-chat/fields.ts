@@ -43,19 +43,6 @@ export const CHAT_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/**
- * Members of other vendors' versions of this protocol. They are unknown on a route that does not say `unknown_fields: forward`; where it
- * does, what they need must still be approved. They are never translated.
- */
-export const CHAT_EXTENSIONS: FieldRegistry = {
-  enable_thinking: { class: "core" },
-  thinking: { class: "core" },
-  reasoning: { class: "core" },
-  search_parameters: { class: "egress", needs: "web_search" },
-  search_settings: { class: "egress", needs: "web_search" },
-  plugins: { class: "egress", needs: "web_search" },
-};
-
 /** Members of the objects inside a request that canon can hold. Any other member is another vendor's. */
 export const MESSAGE_MEMBERS = {
   system: new Set(["role", "content", "name"]),

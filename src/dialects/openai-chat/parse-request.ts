@@ -5,7 +5,7 @@ import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, stat
 import { hasUnknownMember, inferenceRequest, RequestReading } from "../fields.ts";
 import { readKinds } from "../kinds.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
-import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
+import { CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { readMessages } from "./read-messages.ts";
@@ -27,16 +27,14 @@ export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
   conversation: "names a conversation kept at a provider; send the messages themselves",
 };
 
-const ALL_FIELDS = { ...CHAT_EXTENSIONS, ...CHAT_FIELDS };
-
 /** Reads a validated chat completions body: what it requires of models and of wire protocols, how large it is, what it prefers. */
 export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
   const reading = new RequestReading();
-  reading.noteFields(body, ALL_FIELDS);
+  reading.noteFields(body, CHAT_FIELDS);
   const { stream, maxOutputTokens } = readChatBody(body, reading);
-  readKinds(body, CHAT_KINDS, reading);
+  readKinds(body, CHAT_FIELDS, CHAT_KINDS, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
   return inferenceRequest(reading, {

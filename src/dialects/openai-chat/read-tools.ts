@@ -13,7 +13,7 @@ import {
   TOOL_CALL_MEMBERS,
 } from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
-import type { Kinds } from "../kinds.ts";
+import { type Kinds, otherModel } from "../kinds.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, flagOrNull, textOf, textOrNull } from "../json.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
@@ -28,13 +28,20 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   code_interpreter: "code_execution",
   mcp: "mcp",
   image_generation: "image_output",
+  "openrouter:web_search": "web_search",
+  "openrouter:web_fetch": "web_search",
+  "openrouter:datetime": "tools",
 };
 
 function toolNeeds(type: string): Capability | null {
   return (Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined) ?? null;
 }
 
-function unknownTool(_type: string, path: string): ServiceError {
+/** Tools whose settings name the model that the provider calls. */
+const MODEL_TOOLS: ReadonlySet<string> = new Set(["openrouter:advisor"]);
+
+function unknownTool(type: string, path: string): ServiceError {
+  if (MODEL_TOOLS.has(type)) return otherModel(path);
   return invalidRequest("unknown_tool_type", `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`, path);
 }
 

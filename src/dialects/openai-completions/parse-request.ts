@@ -3,6 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { RequestReader, Translation } from "../dialect.ts";
 import { type FieldRegistry, shownName, inferenceRequest, RequestReading } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
+import { type Kinds, readKinds } from "../kinds.ts";
+import { CHAT_KINDS } from "../openai-chat/read-tools.ts";
 import { CHAT_STATEFUL } from "../openai-chat/parse-request.ts";
 import { readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "../openai-chat/family.ts";
 import { canonicalRequest, type CanonReader, untranslatable } from "../translate-request.ts";
@@ -41,6 +43,8 @@ export const COMPLETIONS_BODY: BodyReader = {
   conversationOpening: ({ prompt }) => promptOpening(prompt),
 };
 
+const COMPLETIONS_KINDS: Kinds = { ...CHAT_KINDS, native: "native_completions" };
+
 /** Stop sequences that every speaker of the protocol takes. */
 const COMMON_STOP_SEQUENCES = 4;
 
@@ -50,6 +54,7 @@ export const parseCompletionsRequest: RequestReader["parse"] = (body, bytes, hea
   if (refused !== null) return refused;
   const reading = new RequestReading();
   const { stream, maxOutputTokens } = readCompletionsBody(body, reading);
+  readKinds(body, COMPLETIONS_FIELDS, COMPLETIONS_KINDS, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
   return inferenceRequest(reading, {

@@ -47,7 +47,7 @@ export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, heade
   if (refused !== null) return refused;
   const reading = new RequestReading();
   const { read, effort } = readResponsesBody(body, reading);
-  readKinds(body, RESPONSES_KINDS, reading);
+  readKinds(body, RESPONSES_FIELDS, RESPONSES_KINDS, reading);
   const { stream, maxOutputTokens } = read;
   return inferenceRequest(reading, {
     operation: "responses",

@@ -93,6 +93,91 @@ it.each<[string, string, JsonObject]>([
   expect(needsOf(MESSAGES, body)).toContain(needs);
 });
 
+const user = { role: "user", content: "a" };
+const PLAIN: Readonly<Record<string, JsonObject>> = {
+  [RESPONSES]: { model: "r", input: "a" },
+  [MESSAGES]: messages(user),
+  [`${MESSAGES}/count_tokens`]: { model: "r", messages: [user] },
+  [CHAT]: { model: "r", messages: [user] },
+  "/v1/completions": { model: "r", prompt: "a" },
+};
+
+describe.each(Object.entries(PLAIN))("%s: a member of other vendors", (surface, body) => {
+  it.each<[Capability, JsonObject]>([
+    ["web_search", { plugins: [{ id: "web" }] }],
+    ["web_search", { web_search_options: { search_context_size: "high" } }],
+    ["web_search", { extra_body: { enable_search: true } }],
+    ["reasoning", { chat_template_kwargs: { enable_thinking: true } }],
+    ["reasoning", { reasoning: { effort: "high" } }],
+    ["reasoning", { thinking_budget: 1 }],
+    ["reasoning", { later: { effort: ["high"] } }],
+  ])("needs %s where the route forwards it: %j", (needs, more) => {
+    expect(passes(surface, { ...body, ...more }, ["tools"], "forward")).toBe(false);
+    expect(passes(surface, { ...body, ...more }, [needs], "forward")).toBe(true);
+  });
+
+  it.each<[string, JsonObject]>([
+    ["models", { models: ["other"] }],
+    ["preset", { preset: "other" }],
+    ["fallback_models", { fallback_models: ["other"] }],
+    ["later.model", { later: { model: "other" } }],
+    ["extra_body.cached_content", { extra_body: { cached_content: "a" } }],
+  ])("that names %s is refused where the route forwards it, and stripped elsewhere", (param, more) => {
+    expect(answerTo(surface, { ...body, ...more }, CAPABILITY_NAMES, "forward")).toMatchObject({ param });
+    expect(passes(surface, { ...body, ...more }, [], "strip")).toBe(true);
+  });
+
+  it("passes where its value turns it off", () => {
+    const off = { enable_search: false, thinking_budget: 0, chat_template_kwargs: { enable_thinking: false } };
+    expect(passes(surface, { ...body, ...off, models: [], plugins: [] }, [], "forward")).toBe(true);
+  });
+});
+
+it.each<[string, JsonObject]>([
+  ["reasoning", input(user, { type: "configuration_update", reasoning: { mode: "pro" } })],
+  ["reasoning", input(user, { type: "configuration_update", reasoning: { effort: ["high"] } })],
+])("responses: a setting of reasoning in the list needs %s", (needs, body) => {
+  expect(passes(RESPONSES, body, ["tools"])).toBe(false);
+  expect(needsOf(RESPONSES, body)).toContain(needs);
+});
+
+it.each<[string, JsonValue]>([
+  ["no type", { server_url: "https://example.com" }],
+  ["null as type", { type: null, server_url: "https://example.com" }],
+  ["a list as type", { type: ["mcp"] }],
+  ["the type of an item", { type: "message", role: "user", content: "a" }],
+])("responses: a tool with %s is refused with everything approved", (_name, tool) => {
+  const body = input({ type: "tool_search_output", tools: [tool] });
+  expect(answerTo(RESPONSES, body, CAPABILITY_NAMES)).toMatchObject({ code: "unknown_tool_type" });
+});
+
+it("responses: tools that an MCP server listed in an earlier answer have no type", () => {
+  const listed = { type: "mcp_list_tools", id: "a", server_label: "a", tools: [{ name: "f", input_schema: {} }] };
+  expect(passes(RESPONSES, input(listed, user), ["mcp"])).toBe(true);
+});
+
+it("messages: thinking that a system message of the list switches on needs reasoning", () => {
+  const body = messages(user, { role: "system", content: "b", thinking: { type: "adaptive" } });
+  expect(passes(MESSAGES, body, ["tools"])).toBe(false);
+  expect(needsOf(MESSAGES, body)).toContain("reasoning");
+});
+
+it("chat: the sound of an earlier answer, which the provider keeps, is refused with everything approved", () => {
+  const body = messages(user, { role: "assistant", audio: { id: "audio_a" } }, user);
+  expect(answerTo(CHAT, body, CAPABILITY_NAMES)).toMatchObject({
+    code: "unsupported_stateful_feature",
+    param: "messages[1].audio.id",
+  });
+});
+
+it("chat: a hosted search of OpenRouter needs web_search; its advisor is another model", () => {
+  const search = { ...messages(user), tools: [{ type: "openrouter:web_search" }] };
+  expect(passes(CHAT, search, ["tools"])).toBe(false);
+  expect(passes(CHAT, search, ["web_search"])).toBe(true);
+  const advisor = { ...messages(user), tools: [{ type: "openrouter:advisor", parameters: { model: "other" } }] };
+  expect(answerTo(CHAT, advisor, CAPABILITY_NAMES)).toMatchObject({ code: "unsupported_routing_field" });
+});
+
 it("responses: an effort of a tool's own model needs reasoning", () => {
   const body = tools({ type: "image_generation", svg: { reasoning: { effort: "high" } } });
   expect(passes(RESPONSES, body, ["image_output"])).toBe(false);
@@ -116,6 +201,11 @@ describe("stored state is refused with everything approved", () => {
       "tools[0].environment.skills[0].skill_id",
       tools({ type: "shell", environment: { type: "local", skills: [{ type: "skill_reference", skill_id: "a" }] } }),
     ],
+    [
+      "prompt_cache_options.comparison_response_id",
+      { ...tools(), prompt_cache_options: { comparison_response_id: "a" } },
+    ],
+    ["tools[0].container.id", tools({ type: "code_interpreter", container: { type: "auto", id: "a" } })],
     ["tools[0].vector_store_ids", tools({ type: "file_search", vector_store_ids: ["a"] })],
     ["tools[0].input_image_mask.file_id", tools({ type: "image_generation", input_image_mask: { file_id: "a" } })],
     ["input[0].output[0].file_id", input({ type: "custom_tool_call_output", call_id: "a", output: [image] })],
