@@ -112,6 +112,7 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
           expect(
             [
               "unsupported_stateful_feature",
+              "unsupported_routing_field",
               "unknown_field",
               "unknown_preference",
               "missing_field",

@@ -20,6 +20,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/fetch-json.ts":
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
+  "src/dispatch/egress-proxy.ts": "the forward proxy, by the environment, where --egress-proxy is given",
   "src/dispatch/failures.ts": "calls none: knows the client's errors",
   "src/keys/oidc-client.ts":
     "the identity provider, by routes.yaml and its discovery document, bounded in bytes and time",

@@ -414,7 +414,7 @@ const DEFAULTS: ReadonlySet<string> = new Set(["provider", "modalities"]);
 
 const PROBES: Readonly<Record<string, JsonObject["x"]>> = {
   stream: true,
-  moderation: { model: "m" },
+  moderation: { model: "omni-moderation-latest" },
   stream_options: {},
   tools: [tool],
   tool_choice: "auto",
