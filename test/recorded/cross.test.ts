@@ -128,7 +128,12 @@ function silentLeaves(
   fate: Fate,
 ): readonly string[] {
   if (fate.kind === "refused") return [];
-  const leaves = leavesOf(body).filter(({ path }) => !path.some((name) => OWNED.has(String(name))));
+  // Closed objects are on record, whether or not the caller closed some of them.
+  const isClosed = fate.line.includes("schema_closed");
+  const leaves = leavesOf(body).filter(
+    ({ path }) =>
+      !path.some((name) => OWNED.has(String(name))) && !(isClosed && path.at(-1) === "additionalProperties"),
+  );
   const step = Math.max(1, Math.floor(leaves.length / 40));
   const unheard = new Set<string>();
   for (const leaf of leaves.filter((_, index) => index % step === 0)) {
