@@ -26,12 +26,15 @@ export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, 
   if (body["messages"] !== bare.messages) made |= SIGNATURES_RESTORED;
   body["messages"] = bare.messages;
   if (bare.dropped) stripped.push("thinking");
+  const trimmed = withTrimmedPrefill(body["messages"]);
+  if (trimmed !== null) body["messages"] = trimmed;
   if (edits.maxOutputTokens !== null && request.shape.operation === "messages") {
     if (capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
   }
   const version = sentVersion(request.headers, provider);
   if (version !== (request.headers.version ?? VERSIONS[0])) made |= VERSION_REPLACED;
-  return { body, stripped, edits: made, headers: protocolHeaders(request.headers, provider, version, stripped) };
+  const headers = protocolHeaders(request.headers, provider, version, stripped);
+  return { body, stripped, edits: made, headers, dropped: trimmed === null ? [] : ["prefill_trimmed"] };
 };
 
 /** The version that the caller speaks, and those of its beta flags that the provider's row lists. */
@@ -89,6 +92,23 @@ function bareMessages(messages: JsonValue | undefined): BareMessages {
     return { ...message, content: content.blocks };
   });
   return { messages: changed ? bare : messages, dropped };
+}
+
+/**
+ * The messages without white space at the end of the answer's given beginning, which the provider refuses ("final assistant content cannot end with
+ * trailing whitespace"); `null` where there is none.
+ */
+function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null {
+  const last = Array.isArray(messages) ? messages.at(-1) : undefined;
+  if (!Array.isArray(messages) || !isJsonObject(last) || last["role"] !== "assistant") return null;
+  const { content } = last;
+  const block = Array.isArray(content) ? content.at(-1) : undefined;
+  const text = isJsonObject(block) && block["type"] === "text" ? block["text"] : content;
+  if (typeof text !== "string" || text.trimEnd() === text) return null;
+  const short = text.trimEnd();
+  const trimmed =
+    Array.isArray(content) && isJsonObject(block) ? [...content.slice(0, -1), { ...block, text: short }] : short;
+  return [...messages.slice(0, -1), { ...last, content: trimmed }];
 }
 
 /** `null` where nothing changes. */

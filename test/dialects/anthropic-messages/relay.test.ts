@@ -31,6 +31,17 @@ function edit(
 }
 
 describe("the request on its way to a provider of the same protocol", () => {
+  it.each([
+    ["{ ", "{"],
+    [[{ type: "text", text: "{\n" }], [{ type: "text", text: "{" }]],
+  ])("a given beginning of the answer that ends in white space, %j, is sent without it, on record", (content, sent) => {
+    const said = { role: "user", content: "a" };
+    const edited = edit(body({ messages: [said, { role: "assistant", content }] }));
+    expect(edited.body["messages"]).toEqual([said, { role: "assistant", content: sent }]);
+    expect(edited.dropped).toEqual(["prefill_trimmed"]);
+    expect(edit(body({ messages: [said, { role: "assistant", content: sent }, said] })).dropped).toEqual([]);
+  });
+
   it("travels as it came, but for the model's name and what is ours or says who the user is", () => {
     const value = body({ metadata: { user_id: "u" }, provider: { only: ["p"] }, system: "s", temperature: 0 });
     const { body: sent, stripped } = edit(value);
