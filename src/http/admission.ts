@@ -1,5 +1,5 @@
 import type { BudgetStep } from "../canon/budget-step.ts";
-import type { RouteDecision } from "../canon/decision.ts";
+import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
@@ -88,20 +88,24 @@ export interface Admission {
   readonly end: () => void;
 }
 
+type Estimator = (candidates: readonly Candidate[]) => Estimate;
+
 /** Of a request that nothing limits. */
-const UNLIMITED: Admission = {
-  countsTokens: false,
-  relayed: (outcome, shape) => {
-    const ended = endedRequest(outcome, shape);
-    return { usage: ended.usage, estimated: ended.usage !== outcome.usage, cost: reportedCost(ended) };
-  },
-  gathered: (attempts, answered) => ({
-    estimated: false,
-    cost: reportedCostOfParts(attempts.map(toEnded), answered),
-  }),
-  release: () => {},
-  end: () => {},
-};
+function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admission {
+  return {
+    countsTokens: false,
+    relayed: (outcome, shape) => {
+      const ended = endedRequest(outcome, shape, estimateFor);
+      return { usage: ended.usage, estimated: ended.usage !== outcome.usage, cost: reportedCost(ended) };
+    },
+    gathered: (attempts, answered) => ({
+      estimated: false,
+      cost: reportedCostOfParts(attempts.map(toEnded), answered, estimateFor(plan).bounds.input),
+    }),
+    release: () => {},
+    end: () => {},
+  };
+}
 
 /**
  * Takes what a request may use from the limits of its workspace and key, before anything is sent to a provider. At once where enough is at
@@ -117,22 +121,25 @@ export function admitToLimits(
   { bytes, calls, deadline }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
   const { quotas } = call.runtime;
-  if (quotas === undefined) return UNLIMITED;
-  const subjects = limitedSubjects(call.snapshot.decider.table, identity);
-  if (subjects.length === 0) return UNLIMITED;
   const { models } = call.snapshot.decider.table;
   const { body, reader, shape } = request;
-  const estimate = estimateRequest(
-    { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits: decision.edits, calls },
-    decision.plan.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
-  );
+  const { plan, edits } = decision;
+  const estimateFor: Estimator = (candidates) =>
+    estimateRequest(
+      { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits, calls },
+      candidates.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
+    );
+  if (quotas === undefined) return unlimited(estimateFor, plan);
+  const subjects = limitedSubjects(call.snapshot.decider.table, identity);
+  if (subjects.length === 0) return unlimited(estimateFor, plan);
+  const estimate = estimateFor(plan);
   const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
-    if (result === null) return UNLIMITED;
+    if (result === null) return unlimited(estimateFor, plan);
     const now = quotas.now();
     call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
     if ("refused" in result && result.refused === "limits_unavailable" && isPast(deadline)) return OUT_OF_TIME;
-    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate);
+    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate, estimateFor);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
@@ -141,8 +148,10 @@ class Reserved implements Admission {
   readonly #quotas: Quotas;
   readonly #reservation: Reservation;
   readonly #estimate: Estimate;
+  readonly #estimateFor: Estimator;
 
-  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate) {
+  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate, estimateFor: Estimator) {
+    this.#estimateFor = estimateFor;
     this.#quotas = quotas;
     this.#reservation = reservation;
     this.#estimate = estimate;
@@ -153,8 +162,8 @@ class Reserved implements Admission {
   }
 
   relayed(outcome: RelayOutcome, shape: SettledShape): RelaySettlement {
-    const ended = endedRequest(outcome, shape, this.#estimate.output);
-    const cost = reportedCost(ended, this.#estimate.most);
+    const ended = endedRequest(outcome, shape, this.#estimateFor);
+    const cost = reportedCost(ended);
     const { usage } = ended;
     const estimated = this.#settleUsed(usedBy(this.#estimate, ended, cost)) || usage !== outcome.usage;
     return { usage, estimated, cost };
@@ -162,7 +171,7 @@ class Reserved implements Admission {
 
   gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[], counted: number | null): Settlement {
     const ended = attempts.map(toEnded);
-    const cost = reportedCostOfParts(ended, answered, this.#estimate.most);
+    const cost = reportedCostOfParts(ended, answered, this.#estimate.bounds.input);
     return { estimated: this.#settleUsed(usedByParts(this.#estimate, ended, counted, cost)), cost };
   }
 
@@ -184,15 +193,17 @@ class Reserved implements Admission {
 function endedRequest(
   { terminal, attempts, finish, usage, outputCharacters }: RelayOutcome,
   { operation, stream }: SettledShape,
-  most?: number,
+  estimateFor: Estimator,
 ): EndedRequest {
   // A stream whose client left, and that was read on to its end, is whole.
   const whole = terminal === "completed" || terminal === "incomplete" || finish !== null;
+  const counted = { usage, whole, outputCharacters };
+  const answering = usage === null ? undefined : attempts.at(-1)?.candidate;
   return {
     countsOnly: operation === "messages.count_tokens",
     whole,
     attempts: attempts.map(toEnded),
-    usage: knownUsage({ usage, whole, outputCharacters }, most),
+    usage: answering === undefined ? usage : knownUsage(counted, estimateFor([answering]).bounds),
     streamed: stream,
     outputCharacters,
   };

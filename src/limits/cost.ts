@@ -133,10 +133,9 @@ export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAtt
 /**
  * What a request cost by its counts at its end (`knownUsage`). An earlier call whose end is unknown counts with the input of the one that answered.
  *
- * @param most tokens that a provider may be believed to have counted.
  * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined` where no provider carried out a call.
  */
-export function reportedCost(ended: EndedRequest, most?: number): number | null | undefined {
+export function reportedCost(ended: EndedRequest): number | null | undefined {
   const calls = carriedOut(ended.attempts);
   const last = calls.at(-1);
   if (last === undefined) return undefined;
@@ -148,7 +147,6 @@ export function reportedCost(ended: EndedRequest, most?: number): number | null 
       costOfUse(
         call.endpoint.price,
         call === last ? (usage ?? NOT_COUNTED) : { input: usage?.input ?? null, output: 0 },
-        most,
       ),
       costOfCalls(call.endpoint.price, call.calls),
     );
@@ -158,21 +156,66 @@ export function reportedCost(ended: EndedRequest, most?: number): number | null 
   return sum;
 }
 
+/** The largest counts that can be right for a request at one endpoint, tokens, and the estimates that replace larger ones. */
+export interface UsageBounds {
+  readonly input: number;
+  /** Of an answer without reported reasoning: some providers do not count reasoning against the request's maximum. */
+  readonly output: number;
+  readonly reasonedOutput: number;
+  /** Of input and output together. */
+  readonly sum: number;
+  readonly likelyInput: () => number;
+  /** The most that the request is expected to generate. */
+  readonly reservedOutput: number;
+}
+
 /**
- * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and budgets all use these. A count of output that is too low
- * for the characters of the stream is one of its beginning; then the characters count.
+ * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and budgets all use these.
  *
- * @param most tokens of output that the request may have. @returns `usage` itself where nothing of it had to be estimated.
+ * A count beyond its bound is wrong, and so is one of output that is too low for the characters of the stream: the estimate replaces it. Parts that are
+ * larger than their whole (cached input, reasoning) are unknown.
+ *
+ * @returns `usage` itself where nothing of it had to be changed.
  */
 export function knownUsage(
   { usage, whole, outputCharacters }: Pick<EndedRequest, "usage" | "whole" | "outputCharacters">,
-  most = LARGEST_COUNT,
+  bounds: UsageBounds,
 ): TokenUsage | null {
-  if (usage === null || (whole && usage.output === null)) return usage;
+  if (usage === null) return null;
+  const input = usage.input !== null && usage.input > bounds.input ? bounds.likelyInput() : usage.input;
+  const limit = (usage.reasoning ?? 0) > 0 ? bounds.reasonedOutput : bounds.output;
+  const most = Math.max(0, Math.min(limit, bounds.sum - (input ?? 0)));
+  const output = knownOutput(usage.output, whole, outputCharacters, most, bounds.reservedOutput);
+  const cacheRead = partOf(usage.cacheRead, input ?? bounds.input);
+  const cacheWrite = partOf(usage.cacheWrite, (input ?? bounds.input) - (cacheRead ?? 0));
+  const reasoning = partOf(usage.reasoning, output ?? bounds.reasonedOutput);
+  const isKept =
+    input === usage.input &&
+    output === usage.output &&
+    cacheRead === usage.cacheRead &&
+    cacheWrite === usage.cacheWrite &&
+    reasoning === usage.reasoning;
+  return isKept ? usage : { ...usage, input, output, cacheRead, cacheWrite, reasoning };
+}
+
+function partOf(count: number | null, whole: number): number | null {
+  return count !== null && count > whole ? null : count;
+}
+
+function knownOutput(
+  count: number | null,
+  whole: boolean,
+  outputCharacters: number | null,
+  most: number,
+  reserved: number,
+): number | null {
+  if (whole && count === null) return null;
   const characters = outputCharacters ?? 0;
-  const counted = usage.output ?? 0;
-  if (counted >= characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN)) return usage;
-  return { ...usage, output: Math.max(counted, Math.min(most, Math.ceil(characters / CHARACTERS_PER_TOKEN))) };
+  const likely = Math.min(most, reserved, Math.ceil(characters / CHARACTERS_PER_TOKEN));
+  if (count !== null && count > most) return outputCharacters === null ? Math.min(most, reserved) : likely;
+  const counted = count ?? 0;
+  const isEnough = counted >= characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
+  return isEnough ? count : Math.max(counted, likely);
 }
 
 const NOT_COUNTED: BilledUse = { input: null, output: null };

@@ -7,7 +7,14 @@ import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
 import { hasReachedProvider, hasTrait, type FailureKind } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
-import { carriedOut, CHARACTERS_PER_TOKEN, NANO_PER_MICRO, type EndedAttempt, type EndedRequest } from "./cost.ts";
+import {
+  carriedOut,
+  CHARACTERS_PER_TOKEN,
+  NANO_PER_MICRO,
+  type EndedAttempt,
+  type EndedRequest,
+  type UsageBounds,
+} from "./cost.ts";
 
 /** What the most that a request may use is made from. */
 export interface EstimatedRequest {
@@ -36,18 +43,41 @@ export interface Estimate {
   readonly output: number;
   /** Tokens of the input as they are likely to be counted, at most `input`. Computed at its first use. */
   readonly likelyInput: () => number;
-  /** More tokens than a provider may be believed to have counted. */
-  readonly most: number;
+  /** Bounds of what the provider may have counted. */
+  readonly bounds: UsageBounds;
   /** Counts requests and nothing else: nothing is generated or read by a model. */
   readonly requestsOnly: boolean;
 }
 
-/** How many times the window and the output of a model a provider is believed to have counted: its own tools may read and write again and again. */
+/**
+ * How many times its estimate a count may be without a bound that is stated, and how many times the stated ones where a provider's own tools read and
+ * write again and again.
+ */
 const BELIEVED = 16;
 
-/** Bounds of what is believed, tokens: sums of such counts and their prices are far below 2^53. */
-const LEAST_MOST = 2 ** 20;
-const LARGEST_MOST = 2 ** 40;
+/** Tokens of input that providers may add to any prompt: instructions of their own, descriptions of tools. */
+const ADDED_INPUT = 2 ** 17;
+
+/** Tokens: sums of such counts and their prices are far below 2^53. */
+const LARGEST_COUNT = 2 ** 40;
+
+const REPEATING: ReadonlySet<Capability> = new Set([
+  "web_search",
+  "file_search",
+  "code_execution",
+  "computer_use",
+  "mcp",
+]);
+
+/** Tokens that are only counted are neither read nor generated. */
+const UNBOUNDED: UsageBounds = {
+  input: LARGEST_COUNT,
+  output: LARGEST_COUNT,
+  reasonedOutput: LARGEST_COUNT,
+  sum: 2 * LARGEST_COUNT,
+  likelyInput: () => 0,
+  reservedOutput: 0,
+};
 
 const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
 
@@ -57,17 +87,19 @@ const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
  */
 export function estimateRequest(request: EstimatedRequest, candidates: readonly EstimatedCandidate[]): Estimate {
   if (request.operation === "messages.count_tokens") {
-    return { amounts: NOTHING_READ, input: 0, output: 0, likelyInput: () => 0, most: 0, requestsOnly: true };
+    return { amounts: NOTHING_READ, input: 0, output: 0, likelyInput: () => 0, bounds: UNBOUNDED, requestsOnly: true };
   }
   const generates = OUTPUTS.has(request.operation);
   const { body, reader, needs } = request;
   const bound = request.bytes + reader.inputAllowance(body, needs);
   const limit = generates ? outputLimit(request) : 0;
-  const prompts = reader.prompts(body);
+  const prompts = Math.max(1, reader.prompts(body));
   const choices = generates ? prompts * reader.choices(body) : 0;
   let tokens = 0;
   let microUsd = 0;
-  let [input, output, most] = [0, 0, LEAST_MOST];
+  let [input, output] = [0, 0];
+  const most = { input: 0, output: 0, reasonedOutput: 0, sum: 0 };
+  const rounds = needs.some((need) => REPEATING.has(need)) ? BELIEVED : 1;
   for (const { endpoint, model } of candidates) {
     const read = generates ? Math.min(bound, prompts * (model?.contextWindow ?? bound)) : bound;
     const made = choices * Math.min(limit ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
@@ -75,18 +107,41 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
     microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
     input = Math.max(input, read);
     output = Math.max(output, made);
-    most = Math.max(most, BELIEVED * (Math.max(read, prompts * (model?.contextWindow ?? 0)) + made));
+    const window = generates ? (model?.contextWindow ?? null) : null;
+    const stated = rounds * (window ?? Infinity);
+    const largest =
+      largestOutput(model) * (window === null && (model?.maxOutputTokens ?? null) === null ? BELIEVED : 1);
+    const added = Math.max(
+      ADDED_INPUT,
+      BELIEVED * bound,
+      rounds === 1 ? 0 : prompts * rounds * (window ?? ADDED_INPUT),
+    );
+    raise(most, {
+      input: Math.min(prompts * stated, added),
+      output: choices * rounds * Math.min(limit ?? Infinity, largest),
+      reasonedOutput: choices * rounds * largest,
+      sum: Math.max(prompts, choices) * stated,
+    });
   }
-  most = Math.min(most, LARGEST_MOST);
+  const likelyInput = (): number => Math.min(input, reader.likelyInput(body, needs));
   const amounts = { requests: request.calls, tokens, microUsd };
   return {
     amounts,
     input,
     output,
-    likelyInput: () => Math.min(input, reader.likelyInput(body, needs)),
-    most,
+    likelyInput,
+    bounds: { ...most, likelyInput, reservedOutput: output },
     requestsOnly: false,
   };
+}
+
+type Counts = Omit<UsageBounds, "likelyInput" | "reservedOutput">;
+
+function raise(most: { -readonly [Name in keyof Counts]: number }, other: Counts): void {
+  most.input = Math.min(LARGEST_COUNT, Math.max(most.input, other.input));
+  most.output = Math.min(LARGEST_COUNT, Math.max(most.output, other.output));
+  most.reasonedOutput = Math.min(LARGEST_COUNT, Math.max(most.reasonedOutput, other.reasonedOutput));
+  most.sum = Math.min(2 * LARGEST_COUNT, Math.max(most.sum, other.sum));
 }
 
 /**
@@ -145,7 +200,7 @@ export function usedBy(estimate: Estimate, ended: EndedUse, cost: number | null 
   const calls = carriedOut(reached);
   const last = calls.at(-1);
   if (last === undefined) return { amounts: { requests: 1, tokens: 0, microUsd: 0 }, estimated: false };
-  const counted = countedBy(estimate, ended.usage);
+  const counted = countedBy(ended.usage);
   const output = outputOf(estimate, ended, counted.output, last.failure);
   const input = counted.input ?? inputOf(estimate, ended);
   let tokens = 0;
@@ -165,12 +220,9 @@ function moneyOf(cost: number | null | undefined, estimate: number): number {
 }
 
 /** Tokens that a provider counted; `null` where it did not. There is no request without input: a count of none counts nothing. */
-function countedBy(
-  estimate: Estimate,
-  usage: TokenUsage | null,
-): { readonly input: number | null; readonly output: number | null } {
-  const input = believed(usage?.input ?? null, estimate);
-  const output = believed(usage?.output ?? null, estimate);
+function countedBy(usage: TokenUsage | null): { readonly input: number | null; readonly output: number | null } {
+  const input = usage?.input ?? null;
+  const output = usage?.output ?? null;
   return { input: input === 0 ? null : input, output: input === 0 && output === 0 ? null : output };
 }
 
@@ -181,11 +233,6 @@ function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: Ende
 
 /** Millionths of a US dollar: beyond this, sums of many requests would not be exact. */
 const LARGEST_COST = 2 ** 45;
-
-/** What a provider says that it counted, within what can be: one wrong figure must not use up every budget, nor be one that cannot be stored. */
-function believed(counted: number | null, { most }: Estimate): number | null {
-  return counted === null || Number.isNaN(counted) ? null : Math.min(Math.max(0, Math.ceil(counted)), most);
-}
 
 function outputOf(
   estimate: Estimate,
@@ -218,7 +265,7 @@ export function usedByParts(
   const answered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
-  const reported = believed(counted === 0 ? null : counted, estimate);
+  const reported = counted === null || counted === 0 || counted > estimate.bounds.input ? null : counted;
   const estimated = !estimate.requestsOnly && (lost || (answered && reported === null));
   const tokens = estimated ? Math.max(estimate.input, reported ?? 0) : (reported ?? 0);
   // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.

@@ -214,7 +214,7 @@ describe("money", () => {
     const upstream = await startUpstream((response) => answerJson(response, { ...ANSWER, usage }));
     // The answer: 5 tokens at 1 and 106 at 2 millionths.
     const { router, store } = await limited(tableOver([upstream]), { budget: { usd: 0.0013, per: "month" } });
-    expect((await post(router, small)).status).toBe(200);
+    expect((await post(router, { ...hello, max_tokens: 120 })).status).toBe(200);
     await router.settled(1);
     // What is held of a chunk of a 1,024th may come on top.
     await until(() => [217, 218].includes(store.used("workspace:w", "micro_usd")));

@@ -10,6 +10,7 @@ import {
   reportedCostOfParts,
   type EndedAttempt,
   type EndedRequest,
+  type UsageBounds,
 } from "../../src/limits/cost.ts";
 import { endpoint } from "../support/table.ts";
 
@@ -123,6 +124,15 @@ const ENDED: EndedRequest = {
   outputCharacters: 300,
 };
 
+const BOUNDS: UsageBounds = {
+  input: 10_000,
+  output: 4_000,
+  reasonedOutput: 6_000,
+  sum: 10_000,
+  likelyInput: () => 7,
+  reservedOutput: 4_000,
+};
+
 describe("the cost of a request", () => {
   it.each([
     ["its counts at the price of who answered", {}, 2_250],
@@ -164,7 +174,7 @@ describe("the cost of a request", () => {
   ])("counts the characters of output where %s, and the cached input as such", (_, more, output) => {
     const ended = { ...ENDED, attempts: [attempt("client_closed", 200, full)], ...more };
     const cached = { ...usage(1_000, ended.usage?.output ?? null), cacheRead: 600 };
-    const known = knownUsage({ ...ended, usage: cached }, 4_000);
+    const known = knownUsage({ ...ended, usage: cached }, BOUNDS);
     expect(known).toEqual({ ...cached, output });
     const cost = costOfUse(full.price, { ...cached, output }) ?? Number.NaN;
     expect(reportedCost({ ...ended, usage: known })).toBe(cost + 1e7);
@@ -173,13 +183,47 @@ describe("the cost of a request", () => {
   it("keeps counts that can be those of the whole answer", () => {
     for (const more of [{}, { whole: false }, { usage: null }, { outputCharacters: 6_400 }]) {
       const ended = { ...ENDED, ...more };
-      expect(knownUsage(ended)).toBe(ended.usage);
+      expect(knownUsage(ended, BOUNDS)).toBe(ended.usage);
     }
   });
 
-  it("is unknown where a provider says that it counted more than can be", () => {
-    expect(reportedCost(ENDED, 1_000)).toBe(2_250_000);
-    expect(reportedCost(ENDED, 999)).toBeNull();
+  it.each([
+    ["input beyond the window", usage(1_000_010, 20), null, [7, 20]],
+    ["cached input beyond its input", usage(11, 20, { cacheRead: 999_999 }), 60, [11, 20]],
+    ["written input beside cached beyond its input", usage(11, 20, { cacheRead: 8, cacheWrite: 8 }), 60, [11, 20]],
+    ["output beyond the request's maximum", usage(11, 900_000), null, [11, 4_000]],
+    ["output of a stream beyond it", usage(11, 900_000), 26, [11, 9]],
+    ["reasoned output beyond the model's maximum", usage(11, 900_000, { reasoning: 899_990 }), 26, [11, 9]],
+    ["reasoning beyond its output", usage(11, 20, { reasoning: 21 }), 60, [11, 20]],
+    ["both together beyond the window", usage(9_990, 100), null, [9_990, 10]],
+    ["numbers that cannot be stated", usage(1e308, Number.MAX_SAFE_INTEGER), 26, [7, 9]],
+  ])("replaces %s by the estimate", (_, counted, outputCharacters, [input, output]) => {
+    const known = knownUsage({ ...ENDED, usage: counted, outputCharacters }, BOUNDS);
+    expect(known).not.toBe(counted);
+    expect(known).toMatchObject({ input, output });
+    expect((known?.cacheRead ?? 0) + (known?.cacheWrite ?? 0)).toBeLessThanOrEqual(input ?? 0);
+    expect(known?.reasoning ?? 0).toBeLessThanOrEqual(output ?? 0);
+  });
+
+  it("keeps reasoning that a provider counts beside the request's maximum", () => {
+    const counted = usage(11, 5_000, { reasoning: 4_900 });
+    expect(knownUsage({ ...ENDED, usage: counted }, BOUNDS)).toBe(counted);
+  });
+
+  it("has no count beyond its bound, whatever the provider counted", () => {
+    const count = fc.option(fc.oneof(fc.nat(20_000), fc.constantFrom(2 ** 40, Number.MAX_SAFE_INTEGER, 1e308)));
+    const counts = fc.record({ input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count });
+    fc.assert(
+      fc.property(counts, fc.boolean(), fc.option(fc.nat(1e6)), (counted, whole, outputCharacters) => {
+        const known = knownUsage({ usage: counted, whole, outputCharacters }, BOUNDS);
+        const [input, output] = [known?.input ?? 0, known?.output ?? 0];
+        expect(input).toBeLessThanOrEqual(BOUNDS.input);
+        expect(output).toBeLessThanOrEqual(BOUNDS.reasonedOutput);
+        expect(input + output).toBeLessThanOrEqual(BOUNDS.sum);
+        expect((known?.cacheRead ?? 0) + (known?.cacheWrite ?? 0)).toBeLessThanOrEqual(known?.input ?? BOUNDS.input);
+        expect(known?.reasoning ?? 0).toBeLessThanOrEqual(known?.output ?? BOUNDS.reasonedOutput);
+      }),
+    );
   });
 
   it("of parts is the sum of each at its own endpoint's price, with the calls", () => {

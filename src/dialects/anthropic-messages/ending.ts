@@ -47,11 +47,16 @@ export class UsageTally {
     return cacheWriteHour === 0 ? usage : { ...usage, cacheWriteHour };
   }
 
-  /** @returns whether `usage` is one. */
-  add(usage: JsonValue | undefined): boolean {
+  /**
+   * @param begins the answer is yet to come: its output is not counted, whatever number the protocol has there.
+   * @returns whether `usage` is one.
+   */
+  add(usage: JsonValue | undefined, begins = false): boolean {
     if (!isJsonObject(usage)) return false;
     this.#heard = true;
-    for (const name of COUNTS) this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
+    for (const name of COUNTS) {
+      if (name !== "output_tokens" || !begins) this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
+    }
     const details = usage["output_tokens_details"];
     if (isJsonObject(details)) this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
     const writes = usage["cache_creation"];

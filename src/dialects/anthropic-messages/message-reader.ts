@@ -40,8 +40,8 @@ class MessageReader extends AnswerEvents {
     this.#summary = display !== null && display !== "omitted";
   }
 
-  /** The message as far as it goes: whole in a whole answer, mostly empty at the beginning of a stream. */
-  start(message: JsonObject): void {
+  /** The message as far as it goes: whole in a whole answer, mostly empty where it begins a stream. */
+  start(message: JsonObject, begins: boolean): void {
     const { model, content } = message;
     this.emit({ type: "start", model: textOrNull(model) });
     for (const block of Array.isArray(content) ? content : []) {
@@ -51,7 +51,7 @@ class MessageReader extends AnswerEvents {
     }
     // A reason that comes at the beginning ends nothing yet.
     this.#readEnd(message);
-    this.#addUsage(message["usage"]);
+    this.#addUsage(message["usage"], begins);
   }
 
   openBlock(block: JsonValue | undefined): void {
@@ -156,8 +156,8 @@ class MessageReader extends AnswerEvents {
     this.finish(this.#finish, this.#stopSequence);
   }
 
-  #addUsage(usage: JsonValue | undefined): void {
-    if (this.over || !this.#tally.add(usage) || this.#tally.usage === null) return;
+  #addUsage(usage: JsonValue | undefined, begins = false): void {
+    if (this.over || !this.#tally.add(usage, begins) || this.#tally.usage === null) return;
     this.emit({ type: "usage", usage: this.#tally.usage });
   }
 
@@ -196,7 +196,7 @@ class MessagesParser extends SseEventParser<MessageReader> {
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
     if (this.#begun) return;
     this.#begun = true;
-    this.reader.start(message);
+    this.reader.start(message, true);
   }
 
   /** Events of other names, pings among them, say nothing of the answer. */
@@ -244,7 +244,7 @@ export function parseMessagesAnswer(
   if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
   if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
   const reader = new MessageReader(request, target);
-  reader.start(answer);
+  reader.start(answer, false);
   reader.stop();
   return reader.drain();
 }

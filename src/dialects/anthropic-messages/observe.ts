@@ -123,7 +123,7 @@ class MessagesObserver extends RelayedStream {
   #begin({ message }: JsonObject): void {
     this.#begun = true;
     if (!isJsonObject(message)) return;
-    this.#tally.add(message["usage"]);
+    this.#tally.add(message["usage"], true);
     this.finish = finishReason(message["stop_reason"]);
   }
 

@@ -34,7 +34,7 @@ const ended = (stop_reason: string | null, more: JsonObject = {}) => ({
   usage: { output_tokens: 9, output_tokens_details: { thinking_tokens: 2 } },
 });
 const stop = { type: "message_stop" };
-const usage = (output: number, reasoning: number | null) => ({
+const usage = (output: number | null, reasoning: number | null) => ({
   input: 8,
   output,
   cacheRead: 3,
@@ -76,7 +76,7 @@ describe("a stream of messages", () => {
     ]);
     expect(events).toEqual([
       { type: "start", model: "m" },
-      { type: "usage", usage: usage(1, null) },
+      { type: "usage", usage: usage(null, null) },
       { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
       { type: "reasoning", index: 0, text: "hm" },
       { type: "signature", index: 0, signature: "EqoB", family: "anthropic" },
