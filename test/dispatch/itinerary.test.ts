@@ -37,6 +37,8 @@ describe("what may help", () => {
     expect(of("elsewhere")).toEqual([
       "tls",
       "address_refused",
+      "proxy",
+      "proxy_auth",
       "reset",
       "timeout_first_byte",
       "timeout_first_token",
