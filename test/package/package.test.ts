@@ -26,10 +26,11 @@ const ALLOWED = [
   /^dist\/[\w/-]+\.js$/,
   /^dist\/validation\/checks\/[0-9a-f]{32}\.cjs$/,
   /^dist\/http\/contract\/deployed\.json$/,
-  /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml|(input|assertions)\.schema\.json)$/,
+  /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml)$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
-  /^schemas\/routes(-part|-overlay)?\.schema\.json$/,
+  /^schemas\/(routes(-part|-overlay)?|input|assertions)\.schema\.json$/,
+  /^\.regal\/config\.yaml$/,
   /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
   /^dist\/console\/(index\.html|assets\/[a-z]+(-[a-z]+)*-[\w-]{8}\.(css|js|svg))$/,
 ];
