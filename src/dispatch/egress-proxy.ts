@@ -32,8 +32,10 @@ export function proxyFromEnvironment(environment: Readonly<Record<string, string
     if (url === null || !/^https?:$/.test(url.protocol)) throw new TypeError(`${name}: not an http or https URL`);
     return url;
   };
-  const [secure, plain] = [proxyOf("HTTPS_PROXY"), proxyOf("HTTP_PROXY")];
-  if (secure === null && plain === null) return null;
+  const [ofHttps, ofHttp] = [proxyOf("HTTPS_PROXY"), proxyOf("HTTP_PROXY")];
+  // Unlike in curl, one of them serves both schemes: with the flag, no call may go out directly.
+  const [secure, plain] = [ofHttps ?? ofHttp, ofHttp ?? ofHttps];
+  if (secure === null || plain === null) return null;
   const exempt = read("NO_PROXY")
     .toLowerCase()
     .split(/[\s,]+/)
@@ -93,7 +95,8 @@ async function openTunnel(proxy: URL, target: string, timeout: number) {
     });
   // The client has given its only connection away.
   void client.close();
-  if (statusCode === 200 && socket instanceof Socket) return socket;
+  // RFC 9110 §9.3.6: any 2xx opens the tunnel.
+  if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
   socket.on("error", () => {}).destroy();
   throw new ProxyError(statusCode === 407 ? "auth" : "failed");
 }

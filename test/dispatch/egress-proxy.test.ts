@@ -153,3 +153,9 @@ it("a proxy that is no http URL is an error that does not quote it", () => {
   );
   expect(proxyFromEnvironment({ NO_PROXY: "*" })).toBeNull();
 });
+
+it.each(["HTTP_PROXY", "HTTPS_PROXY"])("%s alone carries calls of both schemes: none goes out directly", (name) => {
+  const find = proxyFromEnvironment({ [name]: "http://127.0.0.1:1" });
+  expect(find?.("https:", "a.example", "443")?.port).toBe("1");
+  expect(find?.("http:", "a.example", "80")?.port).toBe("1");
+});
