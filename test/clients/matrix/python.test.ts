@@ -24,7 +24,7 @@ const CASES: readonly (readonly [string, readonly number[], RegExp])[] = [
   ["denied", [403], /Denied by policy data-retention@r1.*DATA_RETAINED/],
   ["spent", [402], /budget_exhausted.*It renews at \d{4}-/],
   ["limited", [429, 429, 429], /concurrency/],
-  ["unavailable", [502, 502, 502], /the provider is overloaded/],
+  ["unavailable", [503, 503, 503], /the provider is overloaded/],
   ["overflow", [400], /context_length_exceeded/],
   ["cut", [200], /the provider's answer ended before it was whole/],
 ];

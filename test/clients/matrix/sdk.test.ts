@@ -94,10 +94,10 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     fixture.provider.play(route, "unavailable", { isOver: () => statuses.length >= 3 });
     const outcome: unknown = await caller[mode](session, route).catch((error: unknown) => error);
     if (retriesOf(caller) > 2) {
-      expect(statuses).toEqual([502, 502, 502, 200]);
+      expect(statuses).toEqual([503, 503, 503, 200]);
       expect(outcome).toMatchObject({ text: expect.stringContaining("Everything has been written.") });
     } else {
-      expect(statuses).toEqual([502, 502, 502]);
+      expect(statuses).toEqual([503, 503, 503]);
       expect(everythingSaid(outcome)).toMatch(/the provider is overloaded/);
     }
   });

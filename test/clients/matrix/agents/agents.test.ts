@@ -137,7 +137,7 @@ for (const agent of AGENTS) {
     it("survives three answers of a provider that is not available", async () => {
       const { exit, proof, seen, statuses } = await run({ agent, name: "three 503s", script: "unavailable" });
       expect({ exit, proof }, seen).toEqual({ exit: 0, proof: PROOF.text });
-      expect(statuses.slice(0, 4)).toEqual([502, 502, 502, 200]);
+      expect(statuses.slice(0, 4)).toEqual([503, 503, 503, 200]);
     });
 
     it("sees a stream that is cut once", async () => {

@@ -72,7 +72,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       return answerJson(response, OVERFLOWS[protocol], 400);
     }
     const turn = turnOf(requested);
-    const usage = { input: script === "expensive" ? 1_000_000 : 1_000, output: 20 };
+    const usage = { input: script === "expensive" ? 100_000 : 1_000, output: 20 };
     const { events, whole } = answerOf(requested, turn, usage, calls);
     if (!requested.stream) return answerJson(response, whole);
     const isCut = isLast && (script === "cut-always" || (script === "cut-once" && state.faults === 0));
