@@ -9,8 +9,8 @@ export type TypeNeeds = Readonly<Record<string, Capability | null>>;
 
 /** Values of one protocol that mean the same wherever they stand in a body (docs/decisions/0041-native-bodies-are-read-by-kind.md). */
 export interface Kinds {
-  /** The feature of what only this protocol has: a body without it holds nothing that canon does not, and is not read again. */
-  readonly native: Feature;
+  /** The feature of what only this protocol has: a body without it holds nothing that canon does not, and is not read again. `null`: every body is read. */
+  readonly native: Feature | null;
   /** Capability of a type of tools, empty where a definition has none; `null` for an unknown one. */
   readonly toolNeeds: (type: string) => Capability | null;
   /** Types of all other objects. */
@@ -59,7 +59,8 @@ const RECORDS: ReadonlySet<string> = new Set([
 
 /**
  * Members that need a capability wherever they have a value that does not turn them off. Those of other vendors: OpenRouter (`plugins`, `reasoning`), xAI
- * (`search_parameters`), Groq (`search_settings`), Alibaba Cloud (`enable_search`, `thinking_budget`), vLLM (`chat_template_kwargs.enable_thinking`).
+ * (`search_parameters`), Groq (`search_settings`), Alibaba Cloud (`enable_search`, `thinking_budget`), vLLM (`chat_template_kwargs.enable_thinking`,
+ * `thinking_token_budget`), llama.cpp (`reasoning_budget`), Google (`thinking_level`), Azure (`data_sources`).
  */
 const NAME_NEEDS: Readonly<Record<string, Capability>> = {
   effort: "reasoning",
@@ -67,13 +68,18 @@ const NAME_NEEDS: Readonly<Record<string, Capability>> = {
   enable_thinking: "reasoning",
   thinking: "reasoning",
   thinking_budget: "reasoning",
+  thinking_level: "reasoning",
+  thinking_token_budget: "reasoning",
+  reasoning_budget: "reasoning",
   reasoning: "reasoning",
   plugins: "web_search",
   web_search_options: "web_search",
   search_parameters: "web_search",
   search_settings: "web_search",
   enable_search: "web_search",
+  data_sources: "file_search",
   mcp_servers: "mcp",
+  functions: "tools",
 };
 
 /** Members that let the provider choose among models: its own, OpenRouter's (`models`, `preset`) and LiteLLM's. */
@@ -88,8 +94,15 @@ const OTHER_MODELS: ReadonlySet<string> = new Set([
   "content_policy_fallbacks",
 ]);
 
-/** Members that name content or machines kept at a provider, and what to do instead. */
+const KEPT_ANSWER = "would make the provider keep the answer; leave it out";
+
+/** Members that name content or machines kept at a provider, or have it keep some, and what to do instead. xAI: `deferred`. */
 const STORED: Readonly<Record<string, string>> = {
+  background: KEPT_ANSWER,
+  conversation: "names a conversation kept at the provider; send the messages themselves",
+  deferred: KEPT_ANSWER,
+  store: KEPT_ANSWER,
+  thread: "would make the provider keep the conversation; send the messages themselves",
   "audio.id": "names a sound kept at the provider; send its transcript as content",
   cached_content: "names content kept at the provider; send the content itself",
   comparison_response_id: "names an answer kept at the provider; leave it out",
@@ -109,7 +122,7 @@ const STORED: Readonly<Record<string, string>> = {
  * canon. A refusal within an unknown member counts only where the route forwards it.
  */
 export function readKinds(body: JsonObject, registry: FieldRegistry, kinds: Kinds, reading: RequestReading): void {
-  const isNative = reading.has(kinds.native);
+  const isNative = kinds.native === null || reading.has(kinds.native);
   for (const name in body) {
     const isKnown = Object.hasOwn(registry, name);
     if (isNative || !isKnown) new KindsWalk(kinds, reading, isKnown).member(body, name, "");
@@ -139,6 +152,7 @@ class KindsWalk {
     if (name === "input" && isNested) return;
     this.#path.push(name);
     if (typeof value === "object") this.#value(value, owner, DEFINITIONS.has(name));
+    else if (name === "tools") this.#refuse(this.#kinds.unknownTool("?", this.#print()));
     if ((isNested || !this.#isKnown) && !RECORDS.has(owner)) this.#name(name, value);
     this.#path.pop();
   }
@@ -149,6 +163,7 @@ class KindsWalk {
         this.#path.push(index);
         const item: JsonValue | undefined = value[index];
         if (typeof item === "object" && item !== null) this.#value(item, owner, isDefinition);
+        else if (isDefinition) this.#refuse(this.#kinds.unknownTool("?", this.#print()));
         this.#path.pop();
       }
     } else if (isJsonObject(value)) {
@@ -181,7 +196,9 @@ class KindsWalk {
     }
     const stored = name === "id" ? `${parent}.id` : name;
     if (!Object.hasOwn(STORED, stored) || (isJsonObject(value) && name === "container")) return;
-    if (Array.isArray(value) && value.length === 0) return;
+    if (value === false || (Array.isArray(value) && value.length === 0)) return;
+    // The look of an image.
+    if (name === "background" && typeof value === "string") return;
     this.#refuse(storedState(this.#print(), STORED[stored] ?? ""));
   }
 

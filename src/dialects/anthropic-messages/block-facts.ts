@@ -104,7 +104,8 @@ const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
 ];
 
 function toolNeeds(type: string): Capability | null {
-  return type === "custom" || type === ""
+  // A reference names another definition, such as a source of a web fetch (`url_sources`).
+  return type === "custom" || type === "" || type === "tool_reference"
     ? "tools"
     : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
 }

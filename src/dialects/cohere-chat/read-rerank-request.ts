@@ -8,6 +8,8 @@ import { Members, TranslationRecord } from "../members.ts";
 import { takeExtras } from "../unary/extras.ts";
 import type { ReadRequest } from "../unary/surface.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../fields.ts";
+import { readKinds } from "../kinds.ts";
+import { CHAT_KINDS } from "../openai-chat/read-tools.ts";
 import { memberIn } from "../json.ts";
 import type { BodyReader } from "../../canon/request.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
@@ -54,6 +56,7 @@ export const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers)
   if ("code" in read) return read;
   const reading = new RequestReading();
   if (read.request.maxTokensPerDocument !== null) reading.use("document_limit", "max_tokens_per_doc");
+  readKinds(body, RERANK_FIELDS, CHAT_KINDS, reading);
   return inferenceRequest(reading, { ...UNSPECIFIED, operation: "rerank", body, bytes, headers, reader: RERANK_BODY });
 };
 

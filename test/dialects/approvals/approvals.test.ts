@@ -100,6 +100,9 @@ const PLAIN: Readonly<Record<string, JsonObject>> = {
   [`${MESSAGES}/count_tokens`]: { model: "r", messages: [user] },
   [CHAT]: { model: "r", messages: [user] },
   "/v1/completions": { model: "r", prompt: "a" },
+  "/v1/embeddings": { model: "r", input: "a" },
+  "/v1/rerank": { model: "r", query: "a", documents: ["b"] },
+  "/v1/moderations": { model: "r", input: "a" },
 };
 
 describe.each(Object.entries(PLAIN))("%s: a member of other vendors", (surface, body) => {
@@ -111,8 +114,12 @@ describe.each(Object.entries(PLAIN))("%s: a member of other vendors", (surface, 
     ["reasoning", { reasoning: { effort: "high" } }],
     ["reasoning", { thinking_budget: 1 }],
     ["reasoning", { later: { effort: ["high"] } }],
+    ["reasoning", { extra_body: { google: { thinking_config: { thinking_level: "high" } } } }],
+    ["file_search", { data_sources: [{ parameters: { endpoint: "https://example.com" } }] }],
+    ["tools", { later: { functions: [{ name: "f" }] } }],
   ])("needs %s where the route forwards it: %j", (needs, more) => {
-    expect(passes(surface, { ...body, ...more }, ["tools"], "forward")).toBe(false);
+    const others = CAPABILITY_NAMES.filter((name) => name !== needs);
+    expect(passes(surface, { ...body, ...more }, others, "forward")).toBe(false);
     expect(passes(surface, { ...body, ...more }, [needs], "forward")).toBe(true);
   });
 
@@ -122,13 +129,19 @@ describe.each(Object.entries(PLAIN))("%s: a member of other vendors", (surface, 
     ["fallback_models", { fallback_models: ["other"] }],
     ["later.model", { later: { model: "other" } }],
     ["extra_body.cached_content", { extra_body: { cached_content: "a" } }],
+    ["later.store", { later: { store: true } }],
+    ["later.conversation", { later: { conversation: "a" } }],
+    ["later.thread", { later: { thread: { type: "create" } } }],
+    ["later.background", { later: { background: true } }],
+    ["deferred", { deferred: true }],
+    ["later.tools[0].type", { later: { tools: [{ type: "hologram" }] } }],
   ])("that names %s is refused where the route forwards it, and stripped elsewhere", (param, more) => {
     expect(answerTo(surface, { ...body, ...more }, CAPABILITY_NAMES, "forward")).toMatchObject({ param });
     expect(passes(surface, { ...body, ...more }, [], "strip")).toBe(true);
   });
 
   it("passes where its value turns it off", () => {
-    const off = { enable_search: false, thinking_budget: 0, chat_template_kwargs: { enable_thinking: false } };
+    const off = { enable_search: false, thinking_budget: 0, later: { enable_thinking: false, store: false } };
     expect(passes(surface, { ...body, ...off, models: [], plugins: [] }, [], "forward")).toBe(true);
   });
 });
@@ -146,9 +159,47 @@ it.each<[string, JsonValue]>([
   ["null as type", { type: null, server_url: "https://example.com" }],
   ["a list as type", { type: ["mcp"] }],
   ["the type of an item", { type: "message", role: "user", content: "a" }],
+  ["its name alone", "mcp"],
 ])("responses: a tool with %s is refused with everything approved", (_name, tool) => {
   const body = input({ type: "tool_search_output", tools: [tool] });
   expect(answerTo(RESPONSES, body, CAPABILITY_NAMES)).toMatchObject({ code: "unknown_tool_type" });
+});
+
+it.each<[string, JsonObject]>([
+  [RESPONSES, input({ type: "tool_search_output", tools: "mcp" })],
+  [MESSAGES, answered({ type: "tool_search_tool_result", content: { tools: "web_search" } })],
+  [CHAT, said("user", { type: "text", text: "a", tools: "web_search" })],
+])("%s: tools that are a text are refused with everything approved", (surface, body) => {
+  expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({ code: "unknown_tool_type" });
+});
+
+it.each(["store", "conversation", "background", "deferred", "previous_response_id"])(
+  "messages: %s, which requests that a provider stores something, is refused where the route forwards it",
+  (param) => {
+    const answer = answerTo(MESSAGES, { ...messages(user), [param]: true }, CAPABILITY_NAMES, "forward");
+    expect(answer).toMatchObject({ code: "unsupported_stateful_feature", param });
+  },
+);
+
+it("moderations: a file that a provider stores is refused in a part of the input", () => {
+  const image = { type: "image_url", image_url: { url: "https://example.com/a.png", file_id: "a" } };
+  expect(answerTo("/v1/moderations", { model: "r", input: [image] }, CAPABILITY_NAMES, "forward")).toMatchObject({
+    code: "unsupported_stateful_feature",
+    param: "input[0].image_url.file_id",
+  });
+});
+
+it("responses: the look of an image's background is no request to store an answer", () => {
+  expect(passes(RESPONSES, tools({ type: "image_generation", background: "transparent" }), ["image_output"])).toBe(
+    true,
+  );
+});
+
+it.each(["only", "except"])("messages: sources of a web fetch that name tools need web_search (%s)", (type) => {
+  const client_tool_results = { type, tools: [{ type: "tool_reference", name: "a" }] };
+  const fetch = { type: "web_fetch_20260318", name: "web_fetch", url_sources: { client_tool_results } };
+  expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["web_search"])).toBe(false);
+  expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["tools", "web_search"])).toBe(true);
 });
 
 it("responses: tools that an MCP server listed in an earlier answer have no type", () => {

@@ -9,6 +9,8 @@ import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/surface.ts";
 import { PURPOSE_ALIASES } from "./schema.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
+import { readKinds } from "../../kinds.ts";
+import { CHAT_KINDS } from "../read-tools.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
 import { numberOrNull } from "../../json.ts";
 
@@ -39,6 +41,7 @@ export const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, head
   if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
   const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
+  readKinds(body, EMBEDDINGS_FIELDS, CHAT_KINDS, reading);
   return inferenceRequest(reading, { ...parsed, operation: "embeddings", body, bytes, headers, reader: INPUT_BODY });
 };
 

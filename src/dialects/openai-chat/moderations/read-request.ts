@@ -8,6 +8,8 @@ import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/surface.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
+import { type Kinds, readKinds } from "../../kinds.ts";
+import { CHAT_KINDS } from "../read-tools.ts";
 import { isWebUrl } from "../../data-url.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
 
@@ -19,12 +21,15 @@ export const MODERATIONS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
+const MODERATIONS_KINDS: Kinds = { ...CHAT_KINDS, native: null };
+
 /** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
 export const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading();
   const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
   const parsed = { ...UNSPECIFIED, operation: "moderations", body, bytes, headers, reader: INPUT_BODY } as const;
+  readKinds(body, MODERATIONS_FIELDS, MODERATIONS_KINDS, reading);
   return inferenceRequest(reading, parsed);
 };
 
