@@ -107,6 +107,13 @@ function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admissio
   };
 }
 
+/** A request that names no route counts as a request only. */
+export const NO_ROUTE: LimitedDecision = { plan: [], edits: { maxOutputTokens: null, stripFields: [] } };
+
+interface LimitedDecision extends Pick<RouteDecision, "edits"> {
+  readonly plan: readonly Candidate[];
+}
+
 /**
  * Takes what a request may use from the limits of its workspace and key, before anything is sent to a provider. At once where enough is at
  * hand. What is left goes into the headers of the answer, and of the refusal.
@@ -117,13 +124,12 @@ export function admitToLimits(
   call: InferenceCall,
   identity: Identity,
   request: InferenceRequest,
-  decision: RouteDecision,
+  { plan, edits }: LimitedDecision,
   { bytes, calls, deadline }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
   const { quotas } = call.runtime;
   const { models } = call.snapshot.decider.table;
   const { body, reader, shape } = request;
-  const { plan, edits } = decision;
   const estimateFor: Estimator = (candidates) =>
     estimateRequest(
       { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits, calls },

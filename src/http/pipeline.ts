@@ -13,7 +13,7 @@ import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
 import { readBounds, type Bounds, commonHeaders, readClientRequestId, isPast, OUT_OF_TIME } from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
-import { admitToLimits, callerBudget, type Admission } from "./admission.ts";
+import { admitToLimits, callerBudget, NO_ROUTE, type Admission } from "./admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
@@ -105,6 +105,7 @@ async function decideAndAnswer(
   bounds: Bounds,
 ): Promise<ServiceError | null> {
   const { endpoint, snapshot, recorder } = call;
+  const { deadline } = bounds;
   const left = callerBudget(call.runtime, snapshot, identity);
   const budget = left instanceof Promise ? await left : left;
   if (typeof budget === "object") return recorder.refuse(snapshot, identity, budget);
@@ -116,7 +117,12 @@ async function decideAndAnswer(
   if (strange !== null) return recorder.refuse(snapshot, identity, strange);
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);
-    return (await recorder.decided(snapshot, identity, request, decision, bounds.deadline)) ?? error;
+    if (decision.route === "") {
+      const counted = await admitToLimits(call, identity, request, NO_ROUTE, { bytes, calls: 1, deadline });
+      if ("code" in counted) return recorder.refuseDecided(snapshot, identity, request, decision, counted);
+      counted.end();
+    }
+    return (await recorder.decided(snapshot, identity, request, decision, deadline)) ?? error;
   }
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
@@ -125,15 +131,11 @@ async function decideAndAnswer(
   if (surface.kind === "unary") return answerUnary(call, surface, identity, request, bytes, route, decision, bounds);
   const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  const taken = admitToLimits(call, identity, request, prepared.decision, {
-    bytes,
-    calls: 1,
-    deadline: bounds.deadline,
-  });
+  const taken = admitToLimits(call, identity, request, prepared.decision, { bytes, calls: 1, deadline });
   const admission = taken instanceof Promise ? await taken : taken;
   if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
-    const recorded = recorder.decided(snapshot, identity, request, prepared.decision, bounds.deadline);
+    const recorded = recorder.decided(snapshot, identity, request, prepared.decision, deadline);
     // The decision's way to the disk overlaps with the provider's call, unless the store is known to be in trouble: then no provider is called, and paid,
     // for an answer that could not be given.
     const unrecorded = call.runtime.evidenceStatus().state === "ok" ? null : await recorded;

@@ -128,10 +128,11 @@ export function foldedRefusals(
 }
 
 /**
- * Refusals that cost nothing to bring about, and of which one is like the other: those before a decision (who may not come in, malformed bodies, no room), and
- * those by a limit that is used up. A failure of ours has a record of its own: its request id identifies the incident.
+ * Refusals that cost the caller nothing and are alike: without a route (bad credentials, malformed bodies, no capacity, unknown names), and those by an
+ * exhausted limit. A failure of ours has a record of its own: its request id identifies the incident.
  */
 function isFolded({ outcome, route, reason }: DecisionRecord): boolean {
+  if (outcome === "deny") return route === null;
   if (outcome !== "refuse" || reason === "internal_error") return false;
   return route === null || LIMITS.has(reason ?? "");
 }

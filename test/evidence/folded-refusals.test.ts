@@ -161,6 +161,19 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     ]);
   });
 
+  it("of requests that name no route are added up, and denials on a route are not", async () => {
+    const { refuse, decisions, refusals } = memory();
+    const who = { workspace: asIdentifier("a"), keyId: asIdentifier("k1"), outcome: "deny" } as const;
+    const route = asIdentifier("chat-large");
+    await refuse(400, "model_not_found", { ...who, needs: ["tools"], policy: asIdentifier("approvals") });
+    await refuse(120, "CAPABILITY_NOT_APPROVED", { ...who, route });
+    expect(decisions).toHaveLength(100 + 120);
+    await refusals.close();
+    expect(decisions.slice(220)).toMatchObject([
+      { outcome: "deny", policy: "approvals", reason: "model_not_found", route: null, needs: [], repeated: 300 },
+    ]);
+  });
+
   it("leave the requests of those who have keys alone", async () => {
     const { refusals, decisions, outcomes } = memory();
     for (let number = 0; number < 500; number++) {

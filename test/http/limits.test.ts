@@ -65,6 +65,33 @@ describe("requests per minute", () => {
     expect((await post(router, small)).status).toBe(200);
   });
 
+  it.each([
+    ["/v1/chat/completions", { ...small, model: "made-up" }, 404, "model_not_found"],
+    ["/v1/embeddings", { model: "made-up", input: "text" }, 404, "model_not_found"],
+    ["/v1/moderations", { input: "text" }, 400, "moderation_route_missing"],
+  ])("count a request to %s that names no route, and free its slot", async (path, body, status, code) => {
+    const { router, store } = await limited(tableOver([]), { requestsPerMinute: 2, tokensPerMinute: 1, concurrency: 1 });
+    const send = (): Promise<Response> =>
+      fetch(`${router.url}${path}`, {
+        method: "POST",
+        headers: { authorization: "Bearer good", "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    for (const remaining of ["1", "0"]) {
+      const answer = await send();
+      expect([answer.status, limitsOf(answer)["x-ratelimit-remaining-requests"]]).toEqual([status, remaining]);
+      expect((await errorOf(answer)).code).toBe(code);
+    }
+    expect(await errorOf(await send())).toMatchObject({ code: "requests_per_minute" });
+    expect([store.used("workspace:w", "requests"), store.used("workspace:w", "tokens")]).toEqual([2, 0]);
+    await router.settled(3);
+    expect(router.decisions.map(({ outcome, route, reason }) => [outcome, route, reason])).toEqual([
+      ["deny", null, code],
+      ["deny", null, code],
+      ["refuse", null, "requests_per_minute"],
+    ]);
+  });
+
   it("of the key count beside those of the workspace; its own and those of per_key, whichever is less", async () => {
     const upstream = await answering();
     const one = { ...NO_LIMITS, requestsPerMinute: 1 };
@@ -280,9 +307,14 @@ describe("what counts against nothing", () => {
     expect((await post(router, small)).status).toBe(200);
   });
 
-  it("is a request that was denied", async () => {
+  it("is a request that was denied on its route", async () => {
     const { router, store } = await limited(tableOver([await answering()]), { requestsPerMinute: 1 });
-    expect((await post(router, { ...small, model: "unknown" })).status).toBe(404);
+    const embedded = await fetch(`${router.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { authorization: "Bearer good", "content-type": "application/json" },
+      body: JSON.stringify({ model: "r", input: "text" }),
+    });
+    expect((await errorOf(embedded)).code).toBe("operation_not_supported");
     expect(store.calls).toBe(0);
   });
 });
