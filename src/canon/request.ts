@@ -65,13 +65,18 @@ export const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>
   "messages.count_tokens": ["count_tokens"],
 };
 
-/** Headers that belong to the surface's protocol; all others stay at the door. */
+/** Headers that belong to the surface's protocol; no others are read. */
 export interface ProtocolHeaders {
   /** `anthropic-version`; `null` where the request has none. */
   readonly version: string | null;
   /** Values of `anthropic-beta`, in their order. */
   readonly betas: readonly string[];
+  /** Names of the request's headers that no provider gets; absent: none. */
+  readonly unsent?: readonly string[];
 }
+
+/** The header of beta flags. */
+export const BETA_HEADER = "anthropic-beta";
 
 /** Of a request without such headers, or a protocol that has none. */
 export const NO_HEADERS: ProtocolHeaders = Object.freeze({ version: null, betas: [] });

@@ -5,7 +5,7 @@ import { failedAnswer } from "./answer-events.ts";
 import { collectAnswer } from "./collect-answer.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { InferenceRequest } from "../canon/request.ts";
+import { BETA_HEADER, type InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type {
   AnswerContext,
@@ -75,8 +75,10 @@ interface ExchangeOptions {
  */
 export function planExchange(options: ExchangeOptions, target: Target, upstream: Upstream): ExchangePlan {
   const { prepared } = options;
+  const { unsent } = options.request.headers;
   const open = prepared === null ? relayed(options, target, upstream) : translated(options, prepared, target, upstream);
-  return hosted(open, target, upstream);
+  const plan = hosted(open, target, upstream);
+  return unsent === undefined ? plan : { ...plan, stripped: [...plan.stripped, ...unsent] };
 }
 
 /** A way to an endpoint that takes the dialect as it is. */
@@ -160,7 +162,7 @@ function relayed(
 }
 
 function translated(
-  { surface, context }: ExchangeOptions,
+  { surface, request, context }: ExchangeOptions,
   { sent, formatted, emulation, keepsFirstCall, stops, stripped, dropped }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
@@ -182,7 +184,7 @@ function translated(
     headers: formatted.headers,
     body: formatted.body,
     translated: true,
-    stripped,
+    stripped: request.headers.betas.length === 0 ? stripped : [...stripped, BETA_HEADER],
     edits: TRANSLATED,
     dropped,
     stream: () => {

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { randomBytes } from "node:crypto";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import { NO_HEADERS, type ProtocolHeaders } from "../canon/request.ts";
+import type { Surface } from "../dialects/dialect.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { Socket } from "node:net";
 
@@ -142,6 +144,16 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
 function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
   if (value === undefined) return null;
   return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
+}
+
+/** Headers of the surface's protocol, and the names of those that no provider gets. */
+export function readProtocolHeaders(
+  { headers: own, family }: Pick<Surface, "headers" | "family">,
+  { headers }: IncomingMessage,
+): ProtocolHeaders {
+  const read = own?.read(headers) ?? NO_HEADERS;
+  const unsent = family.unsentHeaders.filter((name) => headers[name] !== undefined);
+  return unsent.length === 0 ? read : { ...read, unsent: unsent.concat(read.unsent ?? []) };
 }
 
 /**

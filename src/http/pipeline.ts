@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { denialError } from "../canon/reasons.ts";
-import { NO_HEADERS, type InferenceRequest } from "../canon/request.ts";
+import type { InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
@@ -11,7 +11,15 @@ import { refusedKind } from "../dialects/fields.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
-import { readBounds, type Bounds, commonHeaders, readClientRequestId, isPast, OUT_OF_TIME } from "./heads.ts";
+import {
+  readBounds,
+  type Bounds,
+  commonHeaders,
+  readClientRequestId,
+  readProtocolHeaders,
+  isPast,
+  OUT_OF_TIME,
+} from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
 import { admitToLimits, callerBudget, NO_ROUTE, type Admission } from "./admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
@@ -86,8 +94,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     if (isPast(bounds.deadline)) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
     const refusal = hold.beginRunning() ?? call.validate(body.value);
     if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
-    const headers = endpoint.surface.headers?.read(incoming.headers) ?? NO_HEADERS;
-    const request = endpoint.surface.parse(body.value, body.bytes, headers);
+    const request = endpoint.surface.parse(body.value, body.bytes, readProtocolHeaders(endpoint.surface, incoming));
     if ("code" in request) return recorder.refuse(snapshot, identity, request);
     const exhausted = takeFromToken(runtime.tokens, identity);
     if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);

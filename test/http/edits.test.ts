@@ -141,7 +141,11 @@ const CASES: readonly Case[] = [
   },
 ];
 
-async function requested({ path, dialect, body, answer }: Case, upstreamModel = "upstream-a") {
+async function requested(
+  { path, dialect, body, answer }: Case,
+  upstreamModel = "upstream-a",
+  headers: Readonly<Record<string, string>> = {},
+) {
   const upstream = await startUpstream(answer);
   const base = tableOver([upstream]);
   const embeds = path.includes("embeddings");
@@ -163,12 +167,13 @@ async function requested({ path, dialect, body, answer }: Case, upstreamModel = 
       authorization: "Bearer good",
       "content-type": "application/json",
       ...(embeds && { "x-max-batch-size": "1" }),
+      ...headers,
     },
     body: JSON.stringify({ model: "r", ...body }),
   });
   const text = await response.text();
   await router.settled(1);
-  return { response, text, outcome: router.outcomes[0] };
+  return { response, text, outcome: router.outcomes[0], sent: upstream.calls[0]?.headers };
 }
 
 describe("x-signalbox-edits names what was changed on the way:", () => {
@@ -190,6 +195,24 @@ describe("x-signalbox-edits names what was changed on the way:", () => {
       ...(outcome?.losses ?? []),
     ];
     expect(new Set(recorded)).toEqual(new Set(values));
+  });
+
+  it.each(CASES)("headers of the protocol that no provider gets, for $title", async (one) => {
+    const names = one.path.startsWith("/api/v1/")
+      ? ["anthropic-beta", "anthropic-user-profile-id", "anthropic-workspace-id"]
+      : ["openai-beta", "openai-organization", "openai-project"];
+    const headers = Object.fromEntries(names.map((name) => [name, "private-1"]));
+    const { response, outcome, sent } = await requested(one, undefined, headers);
+    expect(response.headers.get(HEADER)).toMatch(PATTERN);
+    expect(outcome?.stripped).toEqual(expect.arrayContaining(names));
+    expect(JSON.stringify([sent, outcome])).not.toContain("private-1");
+  });
+
+  it("a beta flag in a form that the router does not read", async () => {
+    const messages = CASES.find(({ title }) => title === "messages");
+    if (messages === undefined) throw new Error("no case");
+    const { outcome } = await requested(messages, undefined, { "anthropic-beta": "UPPER" });
+    expect(outcome?.stripped).toContain("anthropic-beta");
   });
 
   it("is absent where the provider was sent what the caller wrote", async () => {

@@ -70,7 +70,11 @@ describe("requests per minute", () => {
     ["/v1/embeddings", { model: "made-up", input: "text" }, 404, "model_not_found"],
     ["/v1/moderations", { input: "text" }, 400, "moderation_route_missing"],
   ])("count a request to %s that names no route, and free its slot", async (path, body, status, code) => {
-    const { router, store } = await limited(tableOver([]), { requestsPerMinute: 2, tokensPerMinute: 1, concurrency: 1 });
+    const { router, store } = await limited(tableOver([]), {
+      requestsPerMinute: 2,
+      tokensPerMinute: 1,
+      concurrency: 1,
+    });
     const send = (): Promise<Response> =>
       fetch(`${router.url}${path}`, {
         method: "POST",

@@ -3,7 +3,7 @@ import { WEATHER } from "../protocol-family.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../event-stream.ts";
 import { ANTHROPIC_ERROR } from "./family.ts";
-import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
+import { BETA_HEADER, NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";
 import { textOrNull } from "../json.ts";
 
@@ -113,7 +113,7 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
   facts: [
     { name: "anthropic-version", description: "The protocol's version.", schema: { type: "string" } },
     {
-      name: "anthropic-beta",
+      name: BETA_HEADER,
       description: "Beta flags, separated by commas; a provider gets those that routes.yaml lists for it.",
       schema: { type: "string" },
     },
@@ -123,17 +123,12 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
 /** The only headers of a client that a provider may receive, each through its dialect's own allow-list (docs/protocols.md#headers-of-the-client). */
 function read(headers: IncomingHeaders): ProtocolHeaders {
   const version = headers["anthropic-version"];
-  const betas = headers["anthropic-beta"];
-  if (version === undefined && betas === undefined) return NO_HEADERS;
-  return {
-    version: textOrNull(version),
-    betas:
-      betas === undefined
-        ? []
-        : String(betas)
-            .split(",")
-            .map((beta) => beta.trim())
-            .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
-            .slice(0, MAXIMUM_BETAS),
-  };
+  const value = headers[BETA_HEADER];
+  if (version === undefined && value === undefined) return NO_HEADERS;
+  const given = value === undefined ? [] : String(value).split(",");
+  const betas = given
+    .map((beta) => beta.trim())
+    .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
+    .slice(0, MAXIMUM_BETAS);
+  return { version: textOrNull(version), betas, ...(betas.length < given.length && { unsent: [BETA_HEADER] }) };
 }

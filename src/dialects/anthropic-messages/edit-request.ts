@@ -1,6 +1,6 @@
 import { editSet } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { ProtocolHeaders } from "../../canon/request.ts";
+import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { Relay } from "../dialect.ts";
 import { editedBody } from "../relay.ts";
@@ -46,8 +46,8 @@ function protocolHeaders(
 ): string[] {
   const headers = ["anthropic-version", version];
   const allowed = betas.filter((beta) => provider.betas.includes(beta));
-  if (allowed.length > 0) headers.push("anthropic-beta", allowed.join(","));
-  if (allowed.length < betas.length) stripped.push("anthropic-beta");
+  if (allowed.length > 0) headers.push(BETA_HEADER, allowed.join(","));
+  if (allowed.length < betas.length) stripped.push(BETA_HEADER);
   return headers;
 }
 

@@ -44,6 +44,7 @@ const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
 
 /** Errors and limits as Anthropic's clients read them. */
 export const ANTHROPIC_FAMILY: ProtocolFamily = {
+  unsentHeaders: ["anthropic-user-profile-id", "anthropic-workspace-id"],
   errorTypes: ANTHROPIC_TYPES,
   renderError: renderAnthropicError,
   errorSchema: () => ANTHROPIC_ERROR,

@@ -1,4 +1,5 @@
 import type { HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
+import { BETA_HEADER } from "../../canon/request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import { parseAnswerBytes } from "../json.ts";
@@ -34,7 +35,7 @@ const STREAM_TYPE = "application/vnd.amazon.eventstream";
 function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
   const { body, stripped } = hostedBody(request.body, BEDROCK_VERSION, ["model", "stream"]);
-  const betas = headerIn(request.headers, "anthropic-beta");
+  const betas = headerIn(request.headers, BETA_HEADER);
   if (betas !== null) body["anthropic_beta"] = betas.split(",");
   const streams = request.body["stream"] === true;
   const operation = counts ? "count-tokens" : streams ? "invoke-with-response-stream" : "invoke";
@@ -86,11 +87,11 @@ function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRe
   const method = body["stream"] === true ? "streamRawPredict" : "rawPredict";
   // Versions of models stand after an @, which Google's own clients write as it is.
   const model = encodeURIComponent(upstreamModel).replaceAll("%40", "@");
-  const betas = headerIn(request.headers, "anthropic-beta");
+  const betas = headerIn(request.headers, BETA_HEADER);
   return {
     path: `/models/${counts ? COUNT_MODEL : model}:${method}`,
     body,
-    headers: betas === null ? [] : ["anthropic-beta", betas],
+    headers: betas === null ? [] : [BETA_HEADER, betas],
     stripped,
     streamType: "text/event-stream",
     unwrapStream: (stream) => stream,

@@ -32,6 +32,7 @@ const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
 
 /** Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, whose requests have the same paths' errors. */
 export const OPENAI_FAMILY: ProtocolFamily = {
+  unsentHeaders: ["openai-beta", "openai-organization", "openai-project"],
   errorTypes: OPENAI_TYPES,
   renderError: renderOpenAiError,
   errorSchema,

@@ -130,6 +130,7 @@ class UnaryExchange {
     const ended = stop ?? gathered.ended;
     const outcome: RelayOutcome = {
       ...outcomeOf(work, terminal, this.#opened, this.#editsOf(work), answer === null ? null : performance.now()),
+      stripped: [...this.#opened.task.stripped, ...(this.#request.headers.unsent ?? [])],
       ...(ended !== null && { ended }),
     };
     if (unrecorded !== null && !isGone) {
@@ -259,7 +260,7 @@ function outcomeOf(
   { task }: OpenedUnary,
   edits: EditSet,
   firstByteAt: number | null,
-): RelayOutcome {
+): Omit<RelayOutcome, "stripped"> {
   const inputTokens = answer?.inputTokens ?? gathered.spentTokens;
   return {
     terminal,
@@ -272,7 +273,6 @@ function outcomeOf(
         : { input: inputTokens, output: null, cacheRead: null, cacheWrite: null, reasoning: null },
     outputCharacters: null,
     firstByteAt,
-    stripped: task.stripped,
     edits,
     dropped: [...new Set([...task.dropped, ...gathered.dropped, ...(answer?.dropped ?? [])])],
   };

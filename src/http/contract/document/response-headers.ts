@@ -34,7 +34,7 @@ const where =
 export const EDIT_VALUES: Readonly<Record<string, string>> = {
   ...EDITS,
   "stripped:<member>":
-    "The member was taken out of the request: it identifies a user, the provider rejects it, or a policy removes it. `unknown_field` means members that the contract does not have, `thinking` for unsigned reasoning",
+    "The member or header was taken out of the request: it identifies a user, the provider rejects it, or a policy removes it. `unknown_field` means members that the contract does not have, `thinking` for unsigned reasoning",
   ...DROPPED_FIELDS,
 };
 
