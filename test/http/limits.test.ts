@@ -89,7 +89,7 @@ describe("requests per minute", () => {
     expect(await errorOf(await send())).toMatchObject({ code: "requests_per_minute" });
     expect([store.used("workspace:w", "requests"), store.used("workspace:w", "tokens")]).toEqual([2, 0]);
     await router.settled(3);
-    expect(router.decisions.map(({ outcome, route, reason }) => [outcome, route, reason])).toEqual([
+    expect(router.decisions.map((each) => [each.outcome, each.route, each.reason])).toEqual([
       ["deny", null, code],
       ["deny", null, code],
       ["refuse", null, "requests_per_minute"],
