@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { DEFAULT_TIMEOUTS } from "../../compile/normalised/defaults.ts";
 import { milliseconds } from "../../compile/normalised/durations.ts";
+import { presetOf } from "../../compile/presets.ts";
 import { approvable } from "./configuration/models.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { groupOf, OWN } from "./configuration/provider-location.ts";
@@ -76,8 +77,13 @@ function regionsOf(imported: ImportedConfiguration): ReadonlySet<string> {
   return new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
 }
 
+/** Whether the source names a model server in a network of one's own: no other address shows who keeps requests. */
+export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
+  return region === OWN && preset !== null && presetOf(preset)?.provider["network"] === "private";
+}
+
 function providerRow(imported: ImportedConfiguration, provider: PlannedProvider): JsonObject {
-  const own = provider.region === OWN;
+  const own = isSelfHosted(provider);
   const most = Math.max(
     0,
     ...imported.endpoints.filter((row) => row.provider === provider).map(({ maxConcurrency }) => maxConcurrency ?? 0),

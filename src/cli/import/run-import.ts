@@ -10,7 +10,7 @@ import { ImportReport } from "./import-report.ts";
 import type { ImportResult } from "./import-result.ts";
 import type { ImportedFile } from "./read-source.ts";
 import { importFiles, SIMULATED } from "./import-files.ts";
-import { reachable } from "./routes-json.ts";
+import { isSelfHosted, reachable } from "./routes-json.ts";
 import { posix } from "node:path";
 import { compileConfiguration, type CompiledConfiguration } from "../../compile/compile.ts";
 import type { FileTree } from "../../compile/file-tree.ts";
@@ -96,7 +96,7 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
     const text = `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
     report.add("decide", spot, text);
   }
-  const [first] = providers.filter(({ region }) => region !== "on-premises");
+  const [first] = providers.filter((row) => !isSelfHosted(row));
   if (answers.trainsOnData && first?.spots[0] !== undefined) {
     const text =
       'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
@@ -109,7 +109,7 @@ function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstReq
     const route = imported.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
     if (route === undefined) continue;
     const trained =
-      imported.answers.trainsOnData && reachable(imported, [route.id]).some(({ region }) => region !== "on-premises");
+      imported.answers.trainsOnData && reachable(imported, [route.id]).some(({ provider }) => !isSelfHosted(provider));
     const body = {
       model: route.id,
       messages: [{ role: "user", content: "Hello" }],

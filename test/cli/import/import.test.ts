@@ -85,6 +85,52 @@ describe("signalbox import", () => {
     expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toBe("mine\n");
   });
 
+  const portkey = (target: object): string => JSON.stringify({ override_params: { model: "m-1" }, ...target });
+  const litellm = (model: string, base: string): string =>
+    `model_list:\n  - model_name: chat\n    litellm_params: { model: ${model}, api_base: ${base} }\n`;
+
+  test.each([
+    ["portkey", portkey({ provider: "openai-internal" }), "`openai-internal`"],
+    ["portkey", portkey({ provider: "@openai-prod" }), "`openai-prod`"],
+    ["portkey", portkey({ provider: "anyscale" }), "`anyscale`"],
+    ["portkey", portkey({ virtual_key: "claude-team" }), "`claude-team`"],
+    ["portkey", portkey({ override_params: { model: "@azure-eu/gpt-5" } }), "`azure-eu`"],
+    ["portkey", portkey({ provider: "openai", custom_host: "" }), "the address"],
+    ["portkey", portkey({ provider: "openai", custom_host: "https://{host}/v1" }), "the address"],
+    ["litellm", litellm("openai/gpt-5", '""'), "the address"],
+    ["litellm", litellm("anthropic/claude-sonnet-4-6", '"  "'), "the address"],
+    ["litellm", litellm("azure/chat", '"https://{resource}.openai.azure.com"'), "the address"],
+    ["litellm", litellm("mistral/m-1", '"https://[HOST]/v1"'), "the address"],
+    ["litellm", litellm("openai/gpt-5", '"https://YOUR_HOST/v1"'), "the address"],
+    ["litellm", litellm("openai/gpt-5", '"$(OPENAI_URL)"'), "the address"],
+  ])("%s %s: an address that the file does not have is a placeholder that check reports", async (name, text, line) => {
+    source(text);
+    expect(await run(name, "config.yaml")).toMatchObject({ code: 0, stderr: "" });
+    const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
+    expect(routes).toMatch(/base_url: https:\/\/RESOURCE\./);
+    const checked = await runCommand(check, [".", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+    expect(checked.stdout).toContain("PLACEHOLDER_LEFT");
+    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toContain(line);
+  });
+
+  test.each([
+    ["portkey", portkey({ provider: "openai", custom_host: "https://models.acme.example/v1" }), "unstated"],
+    ["portkey", portkey({ virtual_key: "openai-x", custom_host: "https://models.acme.example/v1" }), "unstated"],
+    ["portkey", portkey({ provider: "openai", custom_host: "http://models.internal/v1" }), "on-premises"],
+    ["litellm", litellm("openai/m-1", "http://models.internal/v1"), "on-premises"],
+    ["litellm", litellm("openai/responses/m-1", "https://models.acme.example/v1"), "unstated"],
+    ["litellm", litellm("text-completion-openai/m-1", "https://models.acme.example/v1"), "unstated"],
+    ["litellm", litellm("litellm_proxy/m-1", "http://gateway.internal/v1"), "unstated"],
+  ])("%s %s: a server of which only the address is known makes no promises", async (name, text, region) => {
+    source(text);
+    expect((await run(name, "config.yaml")).code).toBe(0);
+    const [, provider = ""] = readFileSync(join(folder, "routes.yaml"), "utf8").split(/^(?:providers|models):$/m);
+    expect(provider).toContain(`region: ${region}\n`);
+    expect(provider).toContain("trains_on_data: true\n");
+    expect(provider).not.toMatch(/preset: openai|retention|OPENAI_API_KEY/);
+    expect(provider).not.toMatch(/max_completion_tokens_field/);
+  });
+
   test("--format json prints the report for programs", async () => {
     source(ONE.replace("gpt-5", "gpt-5, rpm: 5"));
     const { code, stdout } = await run("litellm", "config.yaml", "--format", "json");

@@ -1,6 +1,7 @@
 import { areaOf, hostEvidence } from "../../../compile/checks/regions.ts";
 import type { Preset } from "../../../compile/presets.ts";
 import { hostKind } from "../../../network/address.ts";
+import type { JsonObject } from "../../../canon/json.ts";
 import { asId } from "./names.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import type { Spot } from "../fields.ts";
@@ -70,10 +71,33 @@ function ofAddress(preset: Preset | null, given: string, region: string | null):
   const shown = hostEvidence(hostname);
   const base = { baseUrl: given, isPrivate: false, doubt: null };
   if (shown !== null) return { ...base, region: shown.location.at(-1) ?? "global" };
-  if (isOwnHost(hostname)) return { ...base, region: region ?? OWN, isPrivate: true };
-  if (region !== null) return { ...base, region };
+  const isPrivate = isOwnHost(hostname);
+  const written = region ?? (isPrivate ? OWN : UNSTATED);
   const doubt = `the source does not state where this provider processes data: region \`${UNSTATED}\` is written; write the real one`;
-  return { ...base, region: UNSTATED, doubt };
+  return { ...base, region: written, isPrivate, doubt: written === UNSTATED ? doubt : null };
+}
+
+const OPEN_SERVER: JsonObject = { dialect: "openai-chat", flags: ["no_store_field"] };
+/** Presets whose names stand for a protocol too, and the row of another server of that protocol. */
+const PROTOCOLS: Readonly<Record<string, JsonObject>> = {
+  openai: OPEN_SERVER,
+  "openai-responses": { dialect: "openai-responses" },
+};
+const PROTOCOL_HOSTS = /\.openai\.com$/;
+
+/**
+ * The preset of an address, or the keys of a row without one: another server gets none of the members that only the vendor has.
+ *
+ * @param preset `null`: nothing is known but that the server speaks OpenAI's protocol.
+ * @param base valid; `null` where the preset's own is meant.
+ */
+export function presetAt(
+  preset: string | null,
+  base: string | null,
+): { readonly preset: string | null; readonly row: JsonObject } {
+  const other = preset === null ? OPEN_SERVER : PROTOCOLS[preset];
+  const isOther = preset === null || (base !== null && !PROTOCOL_HOSTS.test(new URL(base).hostname));
+  return other !== undefined && isOther ? { preset: null, row: other } : { preset, row: {} };
 }
 
 function sameAddress(left: string, right: string): boolean {
@@ -119,13 +143,18 @@ export function missingAddress(variable: string | null, spot: Spot, why: string,
   return { base: MISSING_ADDRESS, missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`) };
 }
 
-/** Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$X`, `{{ X }}`, `<x>`, `%X%`. */
-const TEMPLATE = /(?:^os\.environ\/|\$\{?|\{\{|<|%(?=\w+%))\W*([A-Za-z_]\w*)?/;
+/**
+ * Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$(X)`, `{{ X }}`, `{x}`, `<x>`, `[x]`, `%X%`; parts of a host in capitals
+ * and `your-host`, which are of documentation.
+ */
+const TEMPLATE =
+  /(?:^os\.environ\/|\$|\{|<|\[(?![\d:a-f.]+\])|%(?=\w+%)|\/\/(?:[^/]*\.)?(?=[A-Z][A-Z\d_-]{2,}(?:[.:/]|$)|your[_-]))\W*([A-Za-z_]\w*)?/;
 /** URLs take a host that ends in a number for an IPv4 address (WHATWG URL, section 3.5, "ends in a number"). */
 const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 
 /** A base URL of the source as routes.yaml takes it. */
 export function baseUrlOf(text: string, spot: Spot, { findings, report }: ImportedConfiguration): Address {
+  if (text.trim() === "") return missingAddress(null, spot, "the address is empty in the source", report);
   const template = TEMPLATE.exec(text);
   if (template !== null) {
     const variable = template[1] ?? null;

@@ -6,6 +6,7 @@ import {
   baseUrlOf,
   missingAddress,
   OWN,
+  presetAt,
   providerLocation,
   transportOf,
   UNSTATED,
@@ -61,11 +62,12 @@ export function connectionOf(
   const upstream = bare.replace(/^responses\//, "");
   const address = addressOf(params, prefix, row, surroundings, imported);
   const missing = address?.missing ?? null;
-  const { preset, path } = presetFor({ row, form, base: address?.base ?? null, params }, isResponses);
+  const { preset: named, path } = presetFor({ row, form, params }, isResponses);
+  const { preset, row: shape } = presetAt(named, address?.base ?? null);
   // The preset has a placeholder of its own, in the form of the provider's hosts.
   const hasForm = row.cloud === undefined && preset !== null && presetOf(preset)?.address !== undefined;
   const base = address === null || (missing !== null && hasForm) ? null : withPath(address.base, path);
-  const provider = providerOf({ params, row, prefix, preset, form, base, missing, region, imported });
+  const provider = providerOf({ params, row, prefix, preset, shape, form, base, missing, region, imported });
   if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
 }
@@ -75,6 +77,8 @@ interface Bits {
   readonly row: LiteLlmProvider;
   readonly prefix: string;
   readonly preset: string | null;
+  /** Keys of the row instead of a preset. */
+  readonly shape: JsonObject;
   readonly form: NonNullable<LiteLlmProvider["models"]>[number] | undefined;
   readonly base: string | null;
   readonly missing: string | null;
@@ -84,7 +88,7 @@ interface Bits {
 
 /** The preset of a row, and the path that its address ends with. */
 function presetFor(
-  { row, form, base, params }: Pick<Bits, "row" | "form" | "base" | "params">,
+  { row, form, params }: Pick<Bits, "row" | "form" | "params">,
   isResponses: boolean,
 ): { readonly preset: string | null; readonly path: string } {
   const path = row.path ?? "";
@@ -92,9 +96,7 @@ function presetFor(
   if (isResponses && row.responses !== undefined) return { preset: row.responses, path };
   const version = params.text("api_version");
   if (row.versioned !== undefined && version !== null && !V1_VERSIONS.test(version)) return row.versioned;
-  // At another host none of the members may be sent that only the preset's own has.
-  const isElsewhere = row.hosts !== undefined && base !== null && !row.hosts.test(new URL(base).hostname);
-  return { preset: isElsewhere ? null : row.preset, path };
+  return { preset: row.preset, path };
 }
 
 function withPath(base: string, path: string): string {
@@ -138,7 +140,8 @@ function textOf({ node }: Item): string {
 }
 
 function providerOf(bits: Bits): PlannedProvider {
-  const { params, row, preset, form, imported, prefix, region, missing, base: written } = bits;
+  const { params, row, preset, shape, form, imported, prefix, missing, base: written } = bits;
+  const region = bits.region ?? (row.forwards === true ? UNSTATED : null);
   const version = versionOf(bits);
   const facts = preset === null ? null : (presetOf(preset) ?? null);
   const cloud = cloudAuth(params, row.cloud, form?.row, written, imported);
@@ -152,8 +155,6 @@ function providerOf(bits: Bits): PlannedProvider {
   const address = transportOf(location.baseUrl, location.isPrivate, spot, imported);
   if (location.doubt !== null) imported.report.add("decide", spot, location.doubt);
   const own = form === undefined || form.row !== undefined ? (form?.row ?? row.row) : undefined;
-  const shape: JsonObject =
-    preset === null ? (own ?? row.row ?? { dialect: "openai-chat", flags: ["no_store_field"] }) : (own ?? {});
   const suggested = row.variable ?? presetVariable(preset) ?? `${prefix.toUpperCase()}_API_KEY`;
   const auth = cloud?.auth ?? keyOf(bits, suggested, location.isPrivate || location.region === OWN);
   return imported.provider({
@@ -161,7 +162,7 @@ function providerOf(bits: Bits): PlannedProvider {
     name: nameOf(preset ?? prefix, location.region, missing, address.base_url ?? null),
     row: {
       ...address,
-      ...shape,
+      ...(own ?? shape),
       ...(version === null ? {} : { api_version: version }),
       ...auth,
     },

@@ -14,8 +14,8 @@ export interface LiteLlmProvider {
   readonly trim?: RegExp;
   /** Path that follows then. */
   readonly path?: string;
-  /** Hosts of the preset; the same protocol elsewhere is a server of which nothing more is known. */
-  readonly hosts?: RegExp;
+  /** A gateway: its address does not show where requests are processed. */
+  readonly forwards?: true;
   /** Preset for calls of the kind `responses`. */
   readonly responses?: string;
   /** Preset and path for calls with an `api_version` that names a day. */
@@ -36,12 +36,9 @@ interface ModelForm {
   readonly refused?: string;
 }
 
-const OPEN: JsonObject = { dialect: "openai-chat", flags: ["no_store_field"] };
-
 /** A server that speaks OpenAI's protocol under an address of its own. */
 const compatible = (variable?: string, base?: string): LiteLlmProvider => ({
   preset: null,
-  row: OPEN,
   ...(variable === undefined ? {} : { variable }),
   ...(base === undefined ? {} : { base }),
 });
@@ -84,7 +81,7 @@ const VLLM: LiteLlmProvider = { preset: "vllm", hasNoDefault: true };
 
 /** By the prefix of `litellm_params.model`. */
 export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
-  openai: { preset: "openai", responses: "openai-responses", hosts: /\.openai\.com$/ },
+  openai: { preset: "openai", responses: "openai-responses" },
   "text-completion-openai": { preset: "openai", row: { dialect: "openai-completions", flags: [] } },
   azure: {
     preset: "azure-openai",
@@ -131,7 +128,7 @@ export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
   llamafile: { preset: "llama-cpp" },
   openai_like: compatible("OPENAI_LIKE_API_KEY"),
   custom_openai: compatible("OPENAI_API_KEY"),
-  litellm_proxy: { preset: "litellm", variable: "LITELLM_PROXY_API_KEY", hasNoDefault: true },
+  litellm_proxy: { preset: "litellm", variable: "LITELLM_PROXY_API_KEY", hasNoDefault: true, forwards: true },
   xinference: compatible("XINFERENCE_API_KEY"),
   infinity: compatible(),
   deepinfra: compatible("DEEPINFRA_API_KEY", "https://api.deepinfra.com/v1/openai"),

@@ -33,30 +33,3 @@ export const VERSIONED: Readonly<Record<string, { readonly preset: string; reado
 
 /** What their calls add to `custom_host`, by preset. */
 export const HOST_PATHS: Readonly<Record<string, string>> = { ollama: "/v1" };
-
-/** Parts of virtual keys and slugs by which a provider is guessed; `azure-openai` is matched by its first part. */
-const GUESSES: readonly (readonly [string, string])[] = [
-  ["azure", "azure-openai"],
-  ["openai", "openai"],
-  ["open-ai", "openai"],
-  ["anthropic", "anthropic"],
-  ["claude", "anthropic"],
-  ["bedrock", "bedrock"],
-  ["vertex", "vertex"],
-  ["gemini", "gemini"],
-  ["google", "gemini"],
-  ["mistral", "mistral"],
-  ["cohere", "cohere"],
-  ["groq", "groq"],
-  ["deepseek", "deepseek"],
-  ["openrouter", "openrouter"],
-  ["together", "together"],
-  ["fireworks", "fireworks"],
-  ["perplexity", "perplexity"],
-];
-
-/** The preset that a slug's parts name, the first row that fits; `null` where they name none. */
-export function guessPreset(slug: string): string | null {
-  const text = `-${slug.toLowerCase()}-`;
-  return GUESSES.find(([name]) => text.includes(`-${name}-`))?.[1] ?? null;
-}

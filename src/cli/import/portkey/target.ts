@@ -1,15 +1,22 @@
 import { presetOf } from "../../../compile/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { looksLikeSecret, quote } from "../../../compile/authored/literal-secrets.ts";
-import { baseUrlOf, missingAddress, transportOf, providerLocation } from "../configuration/provider-location.ts";
+import {
+  type Address,
+  baseUrlOf,
+  missingAddress,
+  presetAt,
+  providerLocation,
+  transportOf,
+} from "../configuration/provider-location.ts";
 import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { modeOf, operationOf } from "../configuration/models.ts";
 import { asId } from "../configuration/names.ts";
-import type { PlannedEndpoint } from "../configuration/rows.ts";
+import type { PlannedEndpoint, PlannedProvider } from "../configuration/rows.ts";
 import type { KnownKeys } from "../import-report.ts";
 import type { Fields } from "../fields.ts";
-import { guessPreset, HOST_PATHS, PROVIDERS, VERSIONED } from "./provider-table.ts";
+import { HOST_PATHS, PROVIDERS, VERSIONED } from "./provider-table.ts";
 
 /** What a target takes from the configuration around it. */
 export interface Inherited {
@@ -49,39 +56,25 @@ export function endpointOf(
   const key = fields.text("virtual_key");
   const slug = key ?? provider;
   const known = presetFor(provider, slug, imported);
+  if (slug === null || (known === null && looksLikeSecret(slug))) {
+    const hint = "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`";
+    findings.add("MISSING_KEY", fields.at, "the target does not name its provider", hint);
+    return null;
+  }
   const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
   const version = fields.text("api_version") ?? fields.text("azure_api_version");
   const versioned =
     known !== null && version !== null && Object.hasOwn(VERSIONED, known) ? VERSIONED[known] : undefined;
-  const preset = versioned?.preset ?? known;
-  if (preset === null) {
-    const named = slug === null || looksLikeSecret(slug) ? null : slug;
-    const message = named === null ? "the target does not name its provider" : `${quote(named)} has no preset here`;
-    const hint =
-      slug === null
-        ? "add `provider`, `virtual_key` or a model such as `@openai/gpt-5` to it"
-        : `give the preset that it is on the command line: --provider ${named ?? "SLUG"}=PRESET; docs/presets.md lists them`;
-    findings.add("MISSING_KEY", fields.at, message, hint);
-    return null;
-  }
-  if (
-    provider !== null &&
-    !Object.hasOwn(PROVIDERS, provider) &&
-    imported.answers.providers.get(provider) === undefined
-  )
-    report.add(
-      "decide",
-      fields,
-      `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` changes it`,
-    );
+  const vendor = versioned?.preset ?? known;
+  const address = addressOf(fields, vendor, slug, versioned?.path ?? "/openai/v1", imported);
+  const { preset, row: shape } = presetAt(vendor, address?.base ?? null);
   report.addMembers("carried", fields, ["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint");
   const model =
     deployment ??
     slugged?.[2] ??
     written ??
     imported.answers.models[0] ??
-    presetOf(preset)?.sample.upstream_model ??
-    null;
+    (preset === null ? null : (presetOf(preset)?.sample.upstream_model ?? null));
   if (written === null && deployment === null)
     report.add(
       "decide",
@@ -99,7 +92,11 @@ export function endpointOf(
     report.add("left_out", fields, "this kind of call is not served; chat, vectors, rerank and moderations are");
     return null;
   }
-  const row = providerOf(fields, preset, slug, { version, path: versioned?.path ?? "/openai/v1" }, imported);
+  if (vendor === null) {
+    const what = "the source does not name its vendor: a server of OpenAI's protocol is written";
+    report.add("decide", fields, `${quote(slug)}: ${what}; \`--provider SLUG=PRESET\` names another (docs/presets.md)`);
+  }
+  const row = providerOf({ fields, preset, shape, slug, version, address }, imported);
   const timeout = timeoutOf(fields, inherited, imported);
   row.totals.add(timeout === null ? null : timeout / 1000);
   const made = imported.endpoint(row, { upstream: model, base, operation, spot: fields });
@@ -125,43 +122,59 @@ export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: Im
   return own;
 }
 
+/** The preset that the command line or the file names: a slug of the catalogue that only contains a vendor's name is not guessed. */
 function presetFor(provider: string | null, slug: string | null, { answers }: ImportedConfiguration): string | null {
   for (const name of [slug, provider]) {
     const given = name === null ? undefined : answers.providers.get(name);
     if (given !== undefined) return given;
   }
-  if (provider !== null && Object.hasOwn(PROVIDERS, provider)) return PROVIDERS[provider] ?? null;
-  return guessPreset(provider ?? "") ?? guessPreset(slug ?? "");
+  const name = provider ?? slug ?? "";
+  return Object.hasOwn(PROVIDERS, name) ? (PROVIDERS[name] ?? null) : null;
 }
 
 /** Members that hold parts of a key of a cloud. */
 const CLOUD_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_service_account_json"];
 
-function providerOf(
+/** Where calls go; `null` where the preset's address is meant. */
+function addressOf(
   fields: Fields,
-  preset: string,
-  slug: string | null,
-  { version, path }: { readonly version: string | null; readonly path: string },
+  preset: string | null,
+  slug: string,
+  path: string,
   imported: ImportedConfiguration,
-) {
-  const { report, secrets } = imported;
+): Address | null {
   const named = fields.text("custom_host");
-  const below = Object.hasOwn(HOST_PATHS, preset) ? (HOST_PATHS[preset] ?? "") : "";
-  const bare = named?.replace(/\/+$/, "");
-  const host = bare === undefined ? named : bare.endsWith(below) ? bare : `${bare}${below}`;
+  if (named !== null) {
+    const below = preset !== null && Object.hasOwn(HOST_PATHS, preset) ? (HOST_PATHS[preset] ?? "") : "";
+    const bare = named.replace(/\/+$/, "");
+    return baseUrlOf(bare.endsWith(below) ? bare : `${bare}${below}`, fields.spot("custom_host"), imported);
+  }
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
-  const isResource = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
-  const written = host ?? (isResource ? `https://${resource}.openai.azure.com${path}` : null);
-  const facts = presetOf(preset) ?? null;
-  report.addMembers("carried", fields, ["api_version", "azure_api_version"], "`api_version` of the provider");
+  if (resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource))
+    return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
   // Portkey has no address for servers of one's own.
-  const isOwn = facts?.provider["network"] === "private";
-  const address =
-    written !== null
-      ? baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported)
-      : isOwn || isSecretly(fields, "custom_host")
-        ? missingAddress(slug, fields, "the address is not in the source: `custom_host` would have it", report)
-        : null;
+  const isOwn = preset === null || presetOf(preset)?.provider["network"] === "private";
+  if (!isOwn && !isSecretly(fields, "custom_host")) return null;
+  return missingAddress(slug, fields, "the address is not in the source: `custom_host` would have it", imported.report);
+}
+
+interface Connection {
+  readonly fields: Fields;
+  readonly preset: string | null;
+  /** Keys of the row instead of a preset. */
+  readonly shape: JsonObject;
+  readonly slug: string;
+  readonly version: string | null;
+  readonly address: Address | null;
+}
+
+function providerOf(
+  { fields, preset, shape, slug, version, address }: Connection,
+  imported: ImportedConfiguration,
+): PlannedProvider {
+  const { report, secrets } = imported;
+  const facts = preset === null ? null : (presetOf(preset) ?? null);
+  report.addMembers("carried", fields, ["api_version", "azure_api_version"], "`api_version` of the provider");
   const vault = "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml";
   report.addMembers("decide", fields, ["secret_mappings"], vault);
   const missing = address?.missing ?? null;
@@ -184,8 +197,8 @@ function providerOf(
   const auth: JsonObject = variable === null ? {} : { ...keyedAuth(preset, variable) };
   return imported.provider({
     preset,
-    name: asId(slug ?? preset, preset),
-    row: { ...transport, ...(version !== null && { api_version: version }), ...auth },
+    name: asId(slug, "provider"),
+    row: { ...transport, ...shape, ...(version !== null && { api_version: version }), ...auth },
     region: location.region,
     missing,
     spot: fields,
@@ -200,32 +213,27 @@ function isSecretly(fields: Fields, name: string): boolean {
 /** The variable of a target's key; `null` for providers without one. */
 function keyOf(
   fields: Fields,
-  preset: string,
-  slug: string | null,
+  preset: string | null,
+  slug: string,
   { report, secrets }: ImportedConfiguration,
 ): string | null {
   const usual = presetVariable(preset);
+  const isVendor = Object.hasOwn(PROVIDERS, slug);
+  // The vendor's own variable would send the vendor's key to another server.
+  const label = isVendor && preset === null ? `${slug}-custom-host` : slug;
+  const name = asId(label, "provider").toUpperCase().replaceAll("-", "_");
+  const own = `${name.replace(/^(?=\d)/, "_")}_API_KEY`;
   const key = fields.text("api_key");
   if (key !== null) {
-    const variable = secrets.literal(key, usual ?? `${preset}_API_KEY`, fields.spot("api_key"));
-    report.add(
-      "decide",
-      fields.spot("api_key"),
-      `this line holds a key: put it into the environment as \`${variable}\``,
-    );
+    const spot = fields.spot("api_key");
+    const variable = secrets.literal(key, usual ?? own, spot);
+    report.add("decide", spot, `this line holds a key: put it into the environment as \`${variable}\``);
     return variable;
   }
-  if (usual === null) return null;
-  if (slug === null || Object.hasOwn(PROVIDERS, slug)) return secrets.named(usual);
-  const own = `${asId(slug, "provider")
-    .toUpperCase()
-    .replaceAll("-", "_")
-    .replace(/^(?=\d)/, "_")}_API_KEY`;
-  const name = fields.has("virtual_key") ? "virtual_key" : "provider";
-  report.add(
-    "changed",
-    fields.spot(name),
-    `a provider row with its own credential: put the key into the environment as \`${own}\``,
-  );
+  if (usual === null && preset !== null) return null;
+  if (usual !== null && isVendor) return secrets.named(usual);
+  const spot = fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider");
+  const changed = `a provider row with its own credential: put the key into the environment as \`${own}\``;
+  report.add("changed", spot, changed);
   return secrets.named(own);
 }
