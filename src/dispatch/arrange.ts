@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { Percentiles, ProviderPreferences } from "../canon/preferences.ts";
-import type { InferenceRequest } from "../canon/request.ts";
+import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import { isDrawn, orderTier, type Circumstances as TierCircumstances, type StickyKeyOf } from "./balance.ts";
 import { PERCENTILES, type EndpointTracker } from "./endpoint-tracker.ts";
@@ -19,7 +19,9 @@ interface ArrangedPlan {
 }
 
 /** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
-type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
+type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader"> & {
+  readonly shape: Pick<RequestShape, "stream">;
+};
 
 /** The health and measurements for the kind of calls that the request is. */
 type ArrangedEndpoints = Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
@@ -73,7 +75,7 @@ export function foreseenPlan(
 }
 
 /** What the route, the caller and the policies say of the order. */
-type Wishes = Pick<Circumstances, "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey">;
+type Wishes = Pick<Circumstances, "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey" | "isStream">;
 
 function wishesOf(
   { stickyKeyOf }: Arranger,
@@ -84,7 +86,8 @@ function wishesOf(
 ): Wishes {
   const isSticky = decision.plan.some(({ balance }) => balance === "sticky");
   const stickyKey = isSticky ? stickyKeyOf(request, sessionOf(headers)) : null;
-  return { maxEjectedShare, isOrdered: isOrdered(decision, request), preferences: request.preferences, stickyKey };
+  const { preferences, shape } = request;
+  return { maxEjectedShare, isOrdered: isOrdered(decision, request), preferences, stickyKey, isStream: shape.stream };
 }
 
 /** Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints. @param random from 0 up to, and without, 1. */
@@ -102,17 +105,14 @@ export function arrangeCall(
 
 export function circumstancesOf(
   endpoints: ArrangedEndpoints,
-  { maxEjectedShare, isOrdered: isInOrder, preferences, stickyKey }: Wishes,
+  wishes: Wishes,
   now: number,
   random: () => number,
 ): Circumstances {
   return {
     measuresOf: (endpointId) => endpoints.measuresOf(endpointId),
     healthStateOf: (endpointId) => endpoints.healthStateOf(endpointId, now),
-    maxEjectedShare,
-    isOrdered: isInOrder,
-    preferences,
-    stickyKey,
+    ...wishes,
     now,
     random,
   };

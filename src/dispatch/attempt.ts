@@ -44,6 +44,8 @@ export interface CallEnd<Answer> extends CallTraceEnd {
   readonly firstByteAt: number | null;
   /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
   readonly firstToken: number | null;
+  /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
+  readonly wholeAnswer?: number | undefined;
   /** It was ended before anything of the request had left: there was no attempt. */
   readonly unsent?: true;
 }

@@ -8,6 +8,8 @@ import type { InferenceRequest } from "../canon/request.ts";
 export interface Circumstances {
   /** `null`: nothing is known of the endpoint yet. */
   readonly measuresOf: (endpointId: string) => Measures | null;
+  /** The request is for a stream: its latency is the time to the first token, else to the whole answer. */
+  readonly isStream: boolean;
   /** What keeps a conversation at one endpoint; `null`: nothing does. */
   readonly stickyKey: string | null;
   /** Milliseconds. */
@@ -127,13 +129,14 @@ function byLatency(tier: readonly Candidate[], circumstances: Circumstances): re
 /** Milliseconds; without this least time, calls in flight would weigh nothing where a peak has faded away. */
 const LEAST_WAIT = 1;
 
-/** Time to the first token, as many times as calls would be under way. */
+/** The recent latency, times the calls that would be under way. */
 function expectedWaits(
   tier: readonly Candidate[],
-  { measuresOf, now }: Circumstances,
+  { measuresOf, isStream, now }: Circumstances,
 ): (candidate: Candidate) => number {
   const waits = new Map<Candidate, number | null>();
-  for (const candidate of tier) waits.set(candidate, measuresOf(candidate.endpoint.id)?.peakFirstToken(now) ?? null);
+  for (const candidate of tier)
+    waits.set(candidate, measuresOf(candidate.endpoint.id)?.latency(isStream).recent(now) ?? null);
   const best = least([...waits.values()]) ?? LEAST_WAIT;
   return (candidate) => {
     const inFlight = measuresOf(candidate.endpoint.id)?.inFlight ?? 0;

@@ -8,6 +8,8 @@ export interface CallOutcome {
   readonly failure: UpstreamFailure | null;
   /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
   readonly firstToken: number | null;
+  /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
+  readonly wholeAnswer?: number | undefined;
   /** Output tokens a second; `null` where the provider did not count. */
   readonly tokensPerSecond: number | null;
 }
@@ -95,7 +97,7 @@ export class EndpointTracker {
   end(endpointId: string, outcome: CallOutcome, now: number): void {
     const tracked = this.#endpoints.get(endpointId);
     if (tracked === undefined) return;
-    tracked.measures.end(outcome.firstToken, outcome.tokensPerSecond, now);
+    tracked.measures.end(outcome, now);
     const settings = this.#settingsOf(endpointId);
     const { failure } = outcome;
     if (settings !== null) {
@@ -108,9 +110,10 @@ export class EndpointTracker {
     this.#dropIfDone(endpointId, tracked);
   }
 
-  /** For people to read. Measures are `null` where there are none. */
-  status(endpointId: string, now: number) {
+  /** For people to read. Measures are `null` where there are none. @param isStream the kind of requests whose latency is meant. */
+  status(endpointId: string, now: number, isStream = true) {
     const { health, measures } = this.#endpoints.get(endpointId) ?? UNUSED;
+    const latency = measures.latency(isStream);
     const healthState = this.healthStateOf(endpointId, now);
     return {
       state: healthState.state,
@@ -119,13 +122,13 @@ export class EndpointTracker {
       /** The latest failure that counted against it; `null` where it is healthy. */
       failure: healthState.state === "healthy" ? null : health.latestFailure,
       consecutive_failures: health.failuresInARow,
-      /** Time to the first token, milliseconds. */
+      /** Milliseconds. */
       latency: {
-        p50: measures.firstToken.percentile(PERCENTILES.p50, now),
-        p90: measures.firstToken.percentile(PERCENTILES.p90, now),
-        /** What `sort: latency` compares (peak EWMA, before the calls under way). */
-        recent: measures.peakFirstToken(now),
-        age: measures.firstToken.age(now),
+        p50: latency.percentile(PERCENTILES.p50, now),
+        p90: latency.percentile(PERCENTILES.p90, now),
+        /** The figure that `sort: latency` compares (peak EWMA, before the calls under way). */
+        recent: latency.recent(now),
+        age: latency.age(now),
       },
       /** Tokens per second. */
       throughput: { p50: measures.throughput.percentile(PERCENTILES.p50, now), age: measures.throughput.age(now) },
@@ -208,11 +211,11 @@ export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const
 /** What has been measured at one endpoint. A value that was not measured is `null`, never a number that could be taken for one. */
 export class Measures {
   /** Milliseconds to the first token. */
-  readonly firstToken = new RecentSamples("lower");
+  readonly firstToken = new Latencies();
+  /** Milliseconds to whole answers. */
+  readonly wholeAnswer = new Latencies();
   /** Tokens a second. */
   readonly throughput = new RecentSamples("higher");
-  #peak: number | null = null;
-  #peakAt = 0;
   #inFlight = 0;
 
   /** Calls under way. */
@@ -224,39 +227,22 @@ export class Measures {
     this.#inFlight += 1;
   }
 
-  /** @param firstToken milliseconds. @param tokensPerSecond both `null` where the call had none to measure. */
-  end(firstToken: number | null, tokensPerSecond: number | null, now: number): void {
+  end({ firstToken, wholeAnswer, tokensPerSecond }: Omit<CallOutcome, "failure">, now: number): void {
     this.#inFlight = Math.max(this.#inFlight - 1, 0);
-    if (isSample(firstToken)) {
-      this.firstToken.add(firstToken, now);
-      this.#raise(firstToken, now);
-    }
+    if (isSample(firstToken)) this.firstToken.add(firstToken, now);
+    if (isSample(wholeAnswer)) this.wholeAnswer.add(wholeAnswer, now);
     if (isSample(tokensPerSecond)) this.throughput.add(tokensPerSecond, now);
   }
 
-  /**
-   * Time to the first token, milliseconds: an average over time that a higher sample raises at once and that fades while none comes, so that an endpoint
-   * that was slow is called again some day.
-   */
-  peakFirstToken(now: number): number | null {
-    return this.#peak === null ? null : this.#peak * this.#remaining(now);
-  }
-
-  #raise(sample: number, now: number): void {
-    const remaining = this.#remaining(now);
-    const faded = (this.#peak ?? 0) * remaining;
-    this.#peak = sample >= faded ? sample : faded + sample * (1 - remaining);
-    this.#peakAt = now;
-  }
-
-  #remaining(now: number): number {
-    return Math.exp(-Math.max(now - this.#peakAt, 0) / FADE);
+  /** Of streams, or of other requests: their times are not comparable. */
+  latency(isStream: boolean): Latencies {
+    return isStream ? this.firstToken : this.wholeAnswer;
   }
 }
 
 /** A call that took no time at all has no rate, and one bad number would stand in every average after it. */
-function isSample(value: number | null): value is number {
-  return value !== null && Number.isFinite(value) && value >= 0;
+function isSample(value: number | null | undefined): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
 /** Samples that are kept. */
@@ -322,6 +308,35 @@ export class RecentSamples {
 
   #timeOf(index: number): number {
     return this.#times[index % CAPACITY] ?? 0;
+  }
+}
+
+class Latencies extends RecentSamples {
+  #peak: number | null = null;
+  #peakAt = 0;
+
+  constructor() {
+    super("lower");
+  }
+
+  override add(sample: number, now: number): void {
+    super.add(sample, now);
+    const remaining = this.#remaining(now);
+    const faded = (this.#peak ?? 0) * remaining;
+    this.#peak = sample >= faded ? sample : faded + sample * (1 - remaining);
+    this.#peakAt = now;
+  }
+
+  /**
+   * Milliseconds: an average over time that a higher sample raises at once and that fades while none comes, so that an endpoint that was slow is called
+   * again some day.
+   */
+  recent(now: number): number | null {
+    return this.#peak === null ? null : this.#peak * this.#remaining(now);
+  }
+
+  #remaining(now: number): number {
+    return Math.exp(-Math.max(now - this.#peakAt, 0) / FADE);
   }
 }
 

@@ -222,8 +222,8 @@ export class PlanWalk<Answer> {
       } finally {
         turn.attempt = null;
         duration = performance.now() - startedAt;
-        const { failure, firstToken } = end;
-        const measured = { failure, firstToken, tokensPerSecond: tokensPerSecond(end, duration) };
+        const { failure, firstToken, wholeAnswer } = end;
+        const measured = { failure, firstToken, wholeAnswer, tokensPerSecond: tokensPerSecond(end, duration) };
         endpoints.end(id, measured, startedAt + duration);
         trace?.end(end);
       }

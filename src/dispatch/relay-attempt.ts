@@ -51,6 +51,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly #startedAt = performance.now();
   /** When a stream first said something. */
   #firstOutputAt: number | null = null;
+  /** Milliseconds to the whole answer that is no stream. */
+  #wholeAnswer: number | undefined;
   #firstByteAt: number | null = null;
   /** An answer that is whole: its end, and the way to send it. It waits for the decision to be on disk. */
   #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
@@ -181,6 +183,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   #endAnswer(received: Uint8Array): void {
     const { ending, bytes } = judgedAnswer(this.#exchangePlan, received);
+    if (ending.failure === null) this.#wholeAnswer = performance.now() - this.#startedAt;
     const failure = ending.failure && reportedFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
     this.#send({ ...ending, failure }, () => {
@@ -289,6 +292,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
       answer: { dropped: answered.dropped ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },
       firstByteAt: this.#firstByteAt,
       firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
+      wholeAnswer: this.#wholeAnswer,
       ...(this.#unsent ? { unsent: true } : {}),
     });
   }

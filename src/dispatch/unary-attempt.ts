@@ -83,7 +83,8 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
     const firstToken = isTimed ? performance.now() - this.#startedAt : null;
-    this.finish({ failure, status: this.status, answer, firstToken, firstByteAt: null, finish: null, usage: null });
+    const ended = { failure, status: this.status, answer, firstByteAt: null, finish: null, usage: null };
+    this.finish({ ...ended, firstToken, wholeAnswer: firstToken ?? undefined });
   }
 }
 

@@ -493,6 +493,28 @@ describe("balance", () => {
     expect(await ask({})).toBe("a");
   });
 
+  it("compares whole answers by the times of whole answers, and streams by their first output", async () => {
+    const speaking = (first: number, whole: number): Promise<Upstream> =>
+      startUpstream(async (response, request) => {
+        const isStream = request.body.includes('"stream":true');
+        await pause(isStream ? first : whole);
+        if (!isStream) return answerJson(response);
+        startSse(response);
+        response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
+      });
+    const router = await startRouter({ table: tableOver([await speaking(1, 200), await speaking(200, 1)]) });
+    const ask = async (body: object, provider: object): Promise<string> => {
+      const response = await post(router, { ...body, provider });
+      await response.text();
+      return endpointOf(response);
+    };
+    for (const body of [streamed, hello]) for (const id of ["p-a", "p-b"]) await ask(body, { only: [id] });
+    for (let count = 0; count < 5; count += 1) {
+      expect(await ask(hello, { sort: "latency" })).toBe("b");
+      expect(await ask(streamed, { sort: "latency" })).toBe("a");
+    }
+  });
+
   it("with allow_fallbacks: false tries one endpoint, whichever is first now", async () => {
     const ill = await startUpstream(failing(500));
     const well = await answering();

@@ -21,6 +21,7 @@ const learnt = fc.record({
       /** Milliseconds. */
       ago: fc.constantFrom(500, 3_000, 30_000, 90_000),
       firstToken: fc.option(fc.integer({ min: 1, max: 5_000 })),
+      wholeAnswer: fc.option(fc.integer({ min: 1, max: 5_000 }), { nil: undefined }),
       tokensPerSecond: fc.option(fc.integer({ min: 1, max: 200 })),
       failure: fc.constantFrom(null, null, null, "server_error" as const, "rate_limited" as const),
     }),
@@ -39,10 +40,10 @@ export function candidatesWith(known: Learnings): EndpointTracker {
   const now = performance.now();
   for (const [index, { calls, underWay }] of known.entries()) {
     const id = `e${index}`;
-    for (const { ago, firstToken, tokensPerSecond, failure } of calls.toSorted((left, right) => right.ago - left.ago)) {
+    for (const { ago, failure, ...measured } of calls.toSorted((left, right) => right.ago - left.ago)) {
       candidates.begin(id, now - ago - 1);
       const ended = failure === null ? null : failureOf(failure);
-      candidates.end(id, { failure: ended, firstToken, tokensPerSecond }, now - ago);
+      candidates.end(id, { failure: ended, ...measured }, now - ago);
     }
     for (let call = 0; call < underWay; call += 1) candidates.begin(id, now);
   }

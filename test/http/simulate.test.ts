@@ -86,12 +86,12 @@ describe("simulation", () => {
     const tracker = new EndpointTracker(() => null);
     const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: tracker } });
     const now = performance.now();
-    for (const [id, firstToken] of [
-      ["a", 900],
-      ["b", 300],
+    for (const [id, firstToken, wholeAnswer] of [
+      ["a", 100, 900],
+      ["b", 200, 300],
     ] as const) {
       tracker.begin(id, now - 61_000);
-      tracker.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
+      tracker.end(id, { failure: null, firstToken, wholeAnswer, tokensPerSecond: null }, now - 60_000);
     }
     const body = { ...chatBody([], { sort: "latency" }, false) };
     const said = await explained(router, { model: "r", request: body });

@@ -165,7 +165,7 @@ function measuredNote(candidate: JsonObject): readonly string[] {
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
   if (typeof recent !== "number" || typeof age !== "number") return [];
   const seconds = Math.round(age / 1000);
-  return [`${textOf(candidate, "endpoint")}: ${recent} ms to the first token, measured ${seconds} s ago`];
+  return [`${textOf(candidate, "endpoint")}: ${recent} ms of latency, measured ${seconds} s ago`];
 }
 
 /** Facts of the call that a plan does not show. */

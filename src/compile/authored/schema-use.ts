@@ -26,7 +26,7 @@ export const route = object(
       enum: [...BALANCES],
       default: DEFAULT_BALANCE,
       description:
-        "How the primary and its `peers` share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
+        "How the primary and its `peers` share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token of streams, or to the whole answer, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
     },
     weights: {
       type: "object",

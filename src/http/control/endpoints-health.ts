@@ -54,13 +54,14 @@ export function allFacts(endpoints: EndpointTracker, endpointId: string): Endpoi
   };
 }
 
-/** Those of one kind of calls. */
-export function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string) {
+/** Those of one kind of calls. @param isStream the requests whose latency is meant. */
+export function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string, isStream = true) {
   const now = performance.now();
   const operations: Readonly<Partial<Record<CallKind, State>>> = {};
   const { state, until, failure, consecutive_failures, latency, throughput, in_flight } = endpoints.status(
     endpointId,
     now,
+    isStream,
   );
   return {
     state,

@@ -51,8 +51,9 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...view };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const endpoints = runtime.endpoints.of(callKindOf(operation.operation));
-    const statusOf = (endpointId: string): JsonObject => statusFacts(endpoints, endpointId);
-    const arranged = request ?? { preferences: question.preferences, body: {}, reader: PLAIN_BODY };
+    const arranged = request ?? { ...requested.question, body: {}, reader: PLAIN_BODY };
+    const { stream } = arranged.shape;
+    const statusOf = (endpointId: string): JsonObject => statusFacts(endpoints, endpointId, stream);
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
       return route === undefined

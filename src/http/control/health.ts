@@ -7,8 +7,12 @@ import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
 
 /** The status of an endpoint now, from the calls of this process. */
-export function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string): JsonObject {
-  const { failure: _failure, operations: _operations, ...facts } = endpointFacts(endpoints, endpointId);
+export function statusFacts(
+  endpoints: Pick<EndpointTracker, "status">,
+  endpointId: string,
+  isStream: boolean,
+): JsonObject {
+  const { failure: _failure, operations: _operations, ...facts } = endpointFacts(endpoints, endpointId, isStream);
   return facts;
 }
 

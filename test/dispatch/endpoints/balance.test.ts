@@ -17,12 +17,13 @@ function circumstances(known: Readonly<Record<string, Known>> = {}, more: Partia
   const measures = new Map(
     Object.entries(known).map(([id, { firstToken, throughput, inFlight = 0 }]) => {
       const one = new Measures();
-      one.end(firstToken ?? null, throughput ?? null, 0);
+      one.end({ firstToken: firstToken ?? null, tokensPerSecond: throughput ?? null }, 0);
       for (let call = 0; call < inFlight; call += 1) one.begin();
       return [id, one];
     }),
   );
-  return { measuresOf: (id) => measures.get(id) ?? null, stickyKey: null, now: 0, random: seeded(7), ...more };
+  const measuresOf: Circumstances["measuresOf"] = (id) => measures.get(id) ?? null;
+  return { measuresOf, isStream: true, stickyKey: null, now: 0, random: seeded(7), ...more };
 }
 
 /** How often each endpoint comes first. */

@@ -11,7 +11,7 @@ import { fewOrMany } from "../../support/long.ts";
 
 const PLAN = tier(["a", "b", "c"]);
 
-const WISHES = { maxEjectedShare: 0.5, isOrdered: false, preferences: null, stickyKey: null };
+const WISHES = { maxEjectedShare: 0.5, isOrdered: false, preferences: null, stickyKey: null, isStream: true };
 
 function arranged(tracker: EndpointTracker, now: number, share = 0.5): ReturnType<typeof arrange> {
   return arrangeCall(tracker, PLAN, { ...WISHES, maxEjectedShare: share }, now, seeded(1));

@@ -4,40 +4,40 @@ import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/di
 
 function measured(...samples: readonly (readonly [firstToken: number, now: number])[]): Measures {
   const measures = new Measures();
-  for (const [firstToken, now] of samples) measures.end(firstToken, null, now);
+  for (const [firstToken, now] of samples) measures.end({ firstToken, tokensPerSecond: null }, now);
   return measures;
 }
 
 describe("the time to the first token", () => {
   it("is nothing where nothing has been measured", () => {
     const measures = new Measures();
-    measures.end(null, null, 0);
-    for (const value of [Number.NaN, Infinity, -1]) measures.end(value, value, 0);
-    expect(measures.peakFirstToken(0)).toBeNull();
+    measures.end({ firstToken: null, tokensPerSecond: null }, 0);
+    for (const value of [Number.NaN, Infinity, -1]) measures.end({ firstToken: value, tokensPerSecond: value }, 0);
+    expect(measures.firstToken.recent(0)).toBeNull();
     expect(measures.firstToken.percentile(0.5, 0)).toBeNull();
     expect(measures.throughput.percentile(0.5, 0)).toBeNull();
   });
 
   it("rises to a high sample at once and falls to low ones in time", () => {
     const measures = measured([100, 0], [2_000, 1_000]);
-    expect(measures.peakFirstToken(1_000)).toBe(2_000);
-    measures.end(100, null, 1_000);
-    expect(measures.peakFirstToken(1_000)).toBe(2_000);
-    measures.end(100, null, 1_000 + FADE);
-    expect(measures.peakFirstToken(1_000 + FADE)).toBeCloseTo(2_000 / Math.E + 100 * (1 - 1 / Math.E));
+    expect(measures.firstToken.recent(1_000)).toBe(2_000);
+    measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000);
+    expect(measures.firstToken.recent(1_000)).toBe(2_000);
+    measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000 + FADE);
+    expect(measures.firstToken.recent(1_000 + FADE)).toBeCloseTo(2_000 / Math.E + 100 * (1 - 1 / Math.E));
   });
 
   it("fades while no sample comes", () => {
     const measures = measured([1_000, 0]);
-    expect(measures.peakFirstToken(FADE)).toBeCloseTo(1_000 / Math.E);
-    expect(measures.peakFirstToken(100 * FADE)).toBeLessThan(1e-9);
+    expect(measures.firstToken.recent(FADE)).toBeCloseTo(1_000 / Math.E);
+    expect(measures.firstToken.recent(100 * FADE)).toBeLessThan(1e-9);
   });
 
   it("comes to what the samples say, where they all say it", () => {
     const measures = measured([9_000, 0]);
-    for (let now = 1_000; now < 20 * FADE; now += 1_000) measures.end(300, null, now);
-    expect(measures.peakFirstToken(20 * FADE)).toBeGreaterThan(290);
-    expect(measures.peakFirstToken(20 * FADE)).toBeLessThan(310);
+    for (let now = 1_000; now < 20 * FADE; now += 1_000) measures.end({ firstToken: 300, tokensPerSecond: null }, now);
+    expect(measures.firstToken.recent(20 * FADE)).toBeGreaterThan(290);
+    expect(measures.firstToken.recent(20 * FADE)).toBeLessThan(310);
   });
 
   it("lies between nothing and the greatest sample", () => {
@@ -50,9 +50,9 @@ describe("the time to the first token", () => {
         for (const [value, pause] of samples) {
           now += pause;
           most = Math.max(most, value);
-          measures.end(value, null, now);
-          expect(measures.peakFirstToken(now)).toBeGreaterThanOrEqual(value);
-          expect(measures.peakFirstToken(now)).toBeLessThanOrEqual(most * (1 + 1e-9));
+          measures.end({ firstToken: value, tokensPerSecond: null }, now);
+          expect(measures.firstToken.recent(now)).toBeGreaterThanOrEqual(value);
+          expect(measures.firstToken.recent(now)).toBeLessThanOrEqual(most * (1 + 1e-9));
         }
       }),
     );
@@ -81,7 +81,7 @@ describe("percentiles", () => {
 
   it("of a throughput are the lower the higher they are: what most calls have reached", () => {
     const measures = new Measures();
-    for (let rate = 1; rate <= 100; rate += 1) measures.end(rate, rate, 0);
+    for (let rate = 1; rate <= 100; rate += 1) measures.end({ firstToken: rate, tokensPerSecond: rate }, 0);
     expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken.percentile(share, 0))).toEqual([50, 75, 90, 99]);
     expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.throughput.percentile(share, 0))).toEqual([51, 26, 11, 2]);
   });
@@ -105,7 +105,7 @@ describe("calls in flight", () => {
     const measures = new Measures();
     measures.begin();
     measures.begin();
-    measures.end(null, null, 0);
+    measures.end({ firstToken: null, tokensPerSecond: null }, 0);
     expect(measures.inFlight).toBe(1);
   });
 });
