@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { text } from "node:stream/consumers";
 import { keepCompiledCode } from "./cli/terminal/code-cache.ts";
-import { listenToOutput } from "./cli/terminal/process.ts";
+import { endWhereHeld, listenToOutput } from "./cli/terminal/process.ts";
 import { unfitNode } from "./cli/terminal/package.ts";
 import { startSmall } from "./server/tier-up.ts";
 
@@ -24,6 +24,7 @@ if (unfit === null) {
     columns: process.stdout.columns,
     stderrTerminal: process.stderr.isTTY,
   });
+  if (argv[0] === "serve") endWhereHeld();
 } else {
   process.stderr.write(`${unfit}\n`);
   process.exitCode = 1;

@@ -2,7 +2,7 @@ import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../eviden
 import type { Runtime, RequestSizes } from "../http/runtime.ts";
 import { LIMIT_CODES } from "../limits/accounts.ts";
 import { NO_DECISION } from "../evidence/plain-record.ts";
-import { DuplicateDecisionError } from "../evidence/evidence-store.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError } from "../evidence/evidence-store.ts";
 import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";
 import { hasReachedProvider } from "../canon/failure.ts";
 
@@ -40,7 +40,7 @@ interface Sum {
 
 interface FoldedRefusals {
   readonly evidence: Evidence;
-  /** Writes what has been added up; call it when no request runs any more. */
+  /** Writes what has been added up; call it when no request runs any more. @throws {EvidenceUnavailableError} where sums could not be written. */
   readonly close: () => Promise<void>;
 }
 
@@ -63,6 +63,7 @@ export function foldedRefusals(
   /** Handed over and not known to be written; handed over again with the same id. */
   let unwritten: readonly Sum[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
+  let isClosed = false;
   /** By workspace; `null` for anonymous callers. As many as there are workspaces. */
   const allowances = new Map<string | null, Allowance>();
 
@@ -88,7 +89,12 @@ export function foldedRefusals(
       decision: { ...alike(decision), requestId, repeated },
       outcome: { ...outcome, requestId },
     });
-    timer ??= setTimeout(() => void write(), INTERVAL);
+    writeLater();
+  };
+
+  const writeLater = (): void => {
+    // A write that runs while this is closed would otherwise keep the process alive for as long as the store is away.
+    if (!isClosed) timer ??= setTimeout(() => void write(), INTERVAL);
   };
 
   const write = async (): Promise<void> => {
@@ -101,7 +107,7 @@ export function foldedRefusals(
       const written = await Promise.all(unwritten.map((sum) => writeOne(evidence, sum)));
       unwritten = unwritten.filter((_, index) => written[index] === false);
     }
-    if (unwritten.length + sums.size > 0) timer ??= setTimeout(() => void write(), INTERVAL);
+    if (unwritten.length + sums.size > 0) writeLater();
   };
 
   return {
@@ -120,9 +126,11 @@ export function foldedRefusals(
       },
     },
     async close() {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
       if (unwritten.length > 0) await write();
       if (sums.size > 0) await write();
-      if (timer !== null) clearTimeout(timer);
+      if (unwritten.length + sums.size > 0) throw new EvidenceUnavailableError("failed");
     },
   };
 }

@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { EvidenceUnavailableError } from "../evidence/evidence-store.ts";
 import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
 import { type FindProxy, proxyFromEnvironment } from "../dispatch/egress-proxy.ts";
@@ -15,22 +18,42 @@ import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
 import { ServedPolicies } from "./policies/served-policies.ts";
 import { ContentUnusableError } from "./policies/slots.ts";
 
-/** Opened resources; closed in reverse order, every one, even if another fails to close. */
+/** How long a part may take to close, milliseconds. */
+const CLOSE_TIME = 2_000;
+
+interface OpenedPart {
+  readonly name: string;
+  readonly close: () => Promise<void>;
+  readonly limit: number;
+}
+
+/** Opened resources; closed in reverse order, every one, even if another fails to close or does not end. */
 export class Opened {
-  readonly #closers: (() => Promise<void>)[] = [];
+  readonly #parts: OpenedPart[] = [];
 
-  add(close: () => Promise<void>): void {
-    this.#closers.push(close);
+  /** @param limit how long it may take to close, milliseconds. */
+  add(name: string, close: () => Promise<void>, limit: number = CLOSE_TIME): void {
+    this.#parts.push({ name, close, limit });
   }
 
-  /** @throws what the first failing part threw, when all have been closed. */
+  /** @throws {StartError} naming the parts that failed or are open after their limit, when all have been tried. */
   async close(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const close of this.#closers.splice(0).toReversed()) {
-      await close().catch((error: unknown) => failures.push(error));
+    const open: string[] = [];
+    for (const { name, close, limit } of this.#parts.splice(0).toReversed()) {
+      const over = new AbortController();
+      const late = delay(limit, `still open after ${limit / 1_000} s`, { signal: over.signal }).catch(() => null);
+      const failure = await Promise.race([close().then(() => null, reasonOf), late]);
+      over.abort();
+      if (failure !== null) open.push(`${name} (${failure})`);
     }
-    if (failures.length > 0) throw failures[0];
+    if (open.length > 0) throw new StartError(`stopped, but not closed: ${open.join(", ")}`);
   }
+}
+
+/** Other errors may quote what they failed on. */
+function reasonOf(error: unknown): string {
+  const isOurs = [EvidenceUnavailableError, StoreUnavailableError, StartError].some((kind) => error instanceof kind);
+  return isOurs && error instanceof Error ? error.message : "failed";
 }
 
 /** How often idle amounts go back and leases are renewed. Milliseconds. */

@@ -1,4 +1,4 @@
-/** A server cannot start, or cannot take new material. The message is for operators: it names the flag or variable and the fix. */
+/** A server cannot start, stop in order, or take new material. The message is for operators: it names the flag or variable and the fix. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }

@@ -48,6 +48,12 @@ interface ProcessRole {
   };
 }
 
+/** Milliseconds, longer than the 5 s in which the store's thread may end. */
+const STORE_TIME = 6_000;
+
+/** Milliseconds beyond the drain, longer than the 10 s after which workers are killed. */
+const LISTENER_TIME = 12_000;
+
 const TEXT: LogOptions = { format: "text", level: "info" };
 
 /**
@@ -68,7 +74,7 @@ export async function startServer(
   try {
     return await open(opened, options, environment, version, limits, role);
   } catch (error) {
-    await opened.close();
+    await opened.close().catch(() => undefined);
     throw error;
   }
 }
@@ -85,18 +91,18 @@ async function open(
     options.tls === undefined ? undefined : readTls(options.tls, Date.now());
   const tls = tlsNow();
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
-  opened.add(telemetry.close);
+  opened.add("telemetry", telemetry.close);
   // One process logs events that reach all of them.
   const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
   const store = await (role.openStore ?? (() => openStore(options.database)))();
-  opened.add(() => store.close());
+  opened.add("the store", () => store.close(), STORE_TIME);
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
-  opened.add(() => Promise.resolve(retention.stop()));
+  opened.add("retention", () => Promise.resolve(retention.stop()));
   const findProxy = options.egressProxy === true ? requiredProxy(environment) : null;
   const pools = new ConnectionPools(undefined, findProxy);
   const mock = lazyMock();
-  opened.add(mock.close);
-  opened.add(() => pools.destroy());
+  opened.add("the simulated provider", mock.close);
+  opened.add("connections to providers", () => pools.destroy());
   const supply = {
     config: options.config,
     overlay: options.environment ?? null,
@@ -116,16 +122,16 @@ async function open(
     log.keyChanged(changed);
     if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
   });
-  opened.add(keys.close);
+  opened.add("keys", keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
   const findRule = (callerId: string) => ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
   const tokens = await openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes);
-  opened.add(() => Promise.resolve(tokens.close()));
+  opened.add("tokens", () => Promise.resolve(tokens.close()));
   const limited = openQuotas(store.limits);
-  opened.add(limited.close);
+  opened.add("limits", limited.close);
   const metered = meteredEvidence(store.evidence, tokens.spend);
   const refusals = foldedRefusals(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
-  opened.add(refusals.close);
+  opened.add("sums of refusals", refusals.close);
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
   revocations = new Revocations(
@@ -152,27 +158,31 @@ async function open(
     revocations,
     console: console?.runtime ?? null,
   });
-  opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
+  opened.add("metrics", telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   if (role.listenPublic === undefined) {
     const stopProbes = startProber(runtime.endpoints, () => {
       const { decider, connections } = snapshots.current;
       return { table: decider.table, connections };
     });
-    opened.add(() => Promise.resolve(stopProbes()));
+    opened.add("probes", () => Promise.resolve(stopProbes()));
   }
   policies.listen(log.policies);
-  opened.add(await policies.follow(snapshots));
+  opened.add("policies", await policies.follow(snapshots));
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
   const admin =
     role.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
-  opened.add(async () => admin?.close(0));
+  opened.add("the admin listener", async () => admin?.close(0));
   // Streams whose clients left are read on without a connection of ours, and are settled before the limits are closed.
-  opened.add(() => snapshots.idle());
+  opened.add("requests", () => snapshots.idle());
   const { host, port, maxConnections, keepAlive } = options;
   const listenPublic =
     role.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive }));
   const main = await listenPublic();
-  opened.add(() => main.close(options.drain, () => stopOrder.give()));
+  opened.add(
+    "the public listener",
+    () => main.close(options.drain, () => stopOrder.give()),
+    options.drain + LISTENER_TIME,
+  );
   const reload = async (): Promise<BuiltSnapshot> => {
     let isDone = false;
     try {

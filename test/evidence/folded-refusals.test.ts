@@ -103,6 +103,16 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     expect(new Set(decisions.map(({ requestId }) => requestId)).size).toBe(decisions.length);
   });
 
+  it("that cannot be written are reported when they are closed, and no timer holds the process", async () => {
+    const { refusals, state, refuse } = memory();
+    await refuse(21);
+    state.failure = new EvidenceUnavailableError("failed");
+    const running = vi.advanceTimersByTimeAsync(10_000);
+    await expect(refusals.close()).rejects.toThrow(EvidenceUnavailableError);
+    await running;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it("are not written twice where the store was late and wrote after all", async () => {
     const { refuse, outcomes, state, refusals } = memory();
     state.writable = false;

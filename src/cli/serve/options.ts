@@ -80,7 +80,7 @@ ${ENVIRONMENT_HELP}
                       serve the example that comes with Signalbox
   --help              this text
 
-Exit codes: 0 stopped as requested, 1 configuration or start failed, 2 usage.
+Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
 `;
 
 const LOG_FORMATS = ["text", "json"] as const;

@@ -60,11 +60,13 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
     const server = await start(options, io);
     if (server === null) return EXIT.failed;
     try {
+      // Before the server is announced: an unhandled signal ends the process at once.
+      const stopped = stopRequested(io.signal);
       await announce(options, server, io);
       reportPolicies(server, io);
       saveCompiledCode();
       tierUpEarly();
-      await untilStopped(server, reloads, secretWatcher(options, reloads.request), io);
+      await untilStopped(stopped, server, reloads, secretWatcher(options, reloads.request), io);
     } finally {
       reloads.end();
       await server.close();
@@ -192,6 +194,7 @@ function reportPolicies(server: RunningServer, io: CommandIo): void {
 }
 
 async function untilStopped(
+  stopped: Promise<void>,
   server: RunningServer,
   reloads: ReloadRequests,
   watchSecrets: (built: BuiltSnapshot | null) => void,
@@ -212,7 +215,7 @@ async function untilStopped(
       },
     );
   });
-  await stopRequested(io.signal);
+  await stopped;
   watchSecrets(null);
   io.stdout("stopping: waiting for requests in flight\n");
 }

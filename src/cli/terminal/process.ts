@@ -15,6 +15,22 @@ export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
+/** How long a server's process may live after its command has ended, milliseconds. */
+const LAST_WAIT = 1_000;
+
+/** Ends this process even where a socket, timer or child holds it, names that, and gives an exit code of a failure. */
+export function endWhereHeld(): void {
+  const end = (): void => {
+    const held = [...new Set(process.getActiveResourcesInfo())].join(", ");
+    process.stderr.write(
+      `signalbox: everything is stopped, and something holds the process; ended it (open: ${held})\n`,
+    );
+    // oxlint-disable-next-line unicorn/no-process-exit -- it would never end
+    process.exit(EXIT.failed);
+  };
+  setTimeout(end, LAST_WAIT).unref();
+}
+
 /** Commands that serve others: who reads their output may go, and they go on. */
 const SERVING: readonly string[] = ["serve", "mock"];
 

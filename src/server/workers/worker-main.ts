@@ -130,7 +130,8 @@ async function health({ round }: Extract<ToWorkerProcess, { type: "health" }>): 
 
 async function stop(): Promise<void> {
   const running = await server;
-  // Failures at the end were reported already: the store reports evidence that it cannot write.
-  await running?.close().catch(() => {});
+  await running?.close().catch((error: unknown) => {
+    send({ type: "failed", message: error instanceof StartError ? error.message : null });
+  });
   process.disconnect?.();
 }

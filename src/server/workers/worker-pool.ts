@@ -47,6 +47,8 @@ export class WorkerPool {
   readonly #started = Promise.withResolvers<string>();
   #hasStarted = false;
   #stopping = false;
+  /** What could not be closed in workers that stopped. */
+  readonly #unclosed: string[] = [];
   /** Some worker could not take the newest files. */
   #behind = false;
   /** The newest files have errors: no worker got them. */
@@ -98,7 +100,7 @@ export class WorkerPool {
         renewTls: () => {},
       };
     } catch (error) {
-      await this.#stop(0);
+      await this.#stop(0).catch(() => undefined);
       throw error;
     }
   }
@@ -165,7 +167,8 @@ export class WorkerPool {
           this.#changed(url);
         },
         failed: (message) => {
-          if (!this.#hasStarted) this.#started.reject(new StartError(message ?? "a worker could not be started"));
+          if (this.#stopping) this.#unclosed.push(`worker ${slot.number}: ${message ?? "failed"}`);
+          else if (!this.#hasStarted) this.#started.reject(new StartError(message ?? "a worker could not be started"));
           else if (message !== null) this.#options.say(`worker ${slot.number}: ${message}`);
         },
         hangs: (silence) => {
@@ -204,6 +207,7 @@ export class WorkerPool {
     slot.timer = setTimeout(() => this.#start(slot), wait);
   }
 
+  /** @throws {StartError} naming the workers that did not end in order, when all have ended. */
   async #stop(grace: number): Promise<void> {
     this.#stopping = true;
     for (const { timer } of this.#slots) if (timer !== null) clearTimeout(timer);
@@ -212,13 +216,18 @@ export class WorkerPool {
     const processes = this.#running();
     const late = async (): Promise<void> => {
       await delay(grace + END_PATIENCE, null, { signal: limit.signal });
-      for (const process of processes) process.kill();
+      for (const { number, process } of this.#slots) {
+        if (process === null) continue;
+        this.#unclosed.push(`worker ${number}: killed`);
+        process.kill();
+      }
     };
     // Aborted when all have ended in time.
     const killing = late().catch(() => {});
     await Promise.all(processes.map(({ ended }) => ended));
     limit.abort();
     await killing;
+    if (this.#unclosed.length > 0) throw new StartError(this.#unclosed.join("; "));
   }
 }
 

@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { missingPrograms } from "../../support/at-hand.ts";
+import { fixture } from "../../replicas/fixture.ts";
 import { COMPILED } from "../../support/node-cache.ts";
+import { spawnServer } from "../../support/spawned.ts";
 import { configuration, listening, Printed, ROOT, withCache, type Demo } from "./served.ts";
 
 function start(folder: string, argv: readonly string[]) {
@@ -87,4 +89,35 @@ describe("signalbox serve in a process of its own", () => {
     expect(server.printed.all).not.toContain("reload");
     expect(server.printed.all).toMatch(/stopped\n$/);
   });
+});
+
+const ROUTES = fixture("http://127.0.0.1:9");
+
+describe("SIGTERM", () => {
+  it.each([
+    ["one process", "1", /signalbox serve: stopped, but not closed: .*the evidence store could not write/],
+    ["two workers", "2", /worker [12]: stopped, but not closed: .*the evidence store could not write/],
+  ])(
+    "of %s whose database was removed ends with code 1, names what was lost, and prints no stack",
+    async (_, workers, named) => {
+      const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" }, ["--workers", workers]);
+      rmSync(dirname(server.database), { recursive: true });
+      const answer = await fetch(`${server.url}/v1/models`, { headers: { authorization: "Bearer x" } });
+      expect(answer.status).toBe(401);
+      expect(await server.stop()).toBe(1);
+      expect(server.stderr()).toMatch(named);
+      expect(server.stderr()).not.toMatch(/\n\s+at /);
+    },
+  );
+
+  it.each(["1", "2"])(
+    "of a server of %s processes in which a timer never ends is followed by an exit that names it",
+    async (workers) => {
+      const held = "--import=data:text/javascript,setInterval(()=>{},1e6)";
+      const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x", NODE_OPTIONS: held }, ["--workers", workers]);
+      expect(await server.stop()).toBe(1);
+      expect(server.stdout()).toMatch(/stopped\n$/);
+      expect(server.stderr()).toContain("Timeout");
+    },
+  );
 });
