@@ -6,7 +6,7 @@ export type Scalars = Pick<RequestShape, "stream" | "context" | "maxOutput" | "r
 export type ScalarMember = keyof Scalars;
 
 interface Scalar<Value> {
-  /** In reports, in bodies and, after `input.request.`, in what policies read; with hyphens the flag of `signalbox explain`. */
+  /** In reports, in bodies and, after `input.request.`, in what policies read. */
   readonly name: string;
   /** What a request has that says nothing else. */
   readonly plain: Value;

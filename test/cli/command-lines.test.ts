@@ -102,11 +102,6 @@ describe("a value that is none of a flag's", () => {
       "--format: must be one of terminal, json, github, sarif; did you mean json? (given: `jsn`)",
     ],
     ["explain", [...point(), "--format", "jsn"], "did you mean json? (given: `jsn`)"],
-    [
-      "explain",
-      ["--workspace", "a", "--model", "b", "--operation", "embedings"],
-      "did you mean embeddings? (given: `embedings`)",
-    ],
     ["simulate", ["--format", "markdwn"], "did you mean markdown? (given: `markdwn`)"],
     ["simulate", ["--fail-on", "new_destnation"], "did you mean new_destination? (given: `new_destnation`)"],
     [
@@ -152,7 +147,7 @@ describe("a value that is none of a flag's", () => {
 });
 
 function point(): readonly string[] {
-  return ["--workspace", "a", "--model", "b", "--operation", "embeddings"];
+  return ["--point", '{"workspace":"a","model":"b","operation":"embeddings"}'];
 }
 
 function key(): readonly string[] {

@@ -8,7 +8,7 @@ import { simulate } from "../../src/cli/simulate/simulate.ts";
 import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
 import { runCommand, type Ran } from "../keys/command.ts";
 import { commit, git, GIT_ENVIRONMENT, NO_GIT, temporaryFolder } from "./simulate/repository.ts";
-import { ROOT } from "./explain-command.ts";
+import { point, ROOT } from "./explain-command.ts";
 
 const CACHE = ["--cache", join(ROOT, ".signalbox/test-cache")];
 const RULES = "policies/eu-residency.rego";
@@ -111,11 +111,11 @@ describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000
         (text) => `${text.replace("# METADATA", "# METADATA\n# description: moved")}\nlabel := "eu"\n`,
       ),
     );
-    const flags = ["explain", "--workspace", "hospital", "--operation", "chat.completions", "--model", "chat-eu"];
-    const base = await runIn(folder, explainRequest, [...flags.slice(1), "--base", "main"]);
+    const flags = point({ workspace: "hospital", model: "chat-eu" });
+    const base = await runIn(folder, explainRequest, [...flags, "--base", "main"]);
     expect(base.stdout).toContain(`eu-residency/processed_in_eu (enforced)  ${RULES}:15:1 in base`);
     expect(base.stdout).toContain(`eu-residency/processed_in_eu (candidate)  ${RULES}:16:1\n`);
-    const alone = await runIn(folder, explainRequest, flags.slice(1));
+    const alone = await runIn(folder, explainRequest, flags);
     expect(alone.stdout).toContain(`eu-residency/processed_in_eu (enforced)  ${RULES}:16:1\n`);
   });
 
@@ -131,13 +131,15 @@ describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000
     writeFileSync(join(folder, "routes.yaml"), "version: 1\nnonsense: true\n");
     commit(folder, "broken");
     git(folder, "checkout", "--quiet", "change");
-    const sample = ["--workspace", "shop", "--operation", "chat.completions", "--model", "chat-eu"];
-    const of = flags.includes("--server") ? sample.slice(2) : sample;
     const cache = flags.includes("--server") ? [] : CACHE;
-    const ran = await runCommand(explainRequest, [...of, ...flags, ...cache], {
-      cwd: folder,
-      environment: GIT_ENVIRONMENT,
-    });
+    const ran = await runCommand(
+      explainRequest,
+      [...point({ workspace: "shop", model: "chat-eu" }), ...flags, ...cache],
+      {
+        cwd: folder,
+        environment: GIT_ENVIRONMENT,
+      },
+    );
     expect(ran.code).toBeGreaterThan(0);
     expect(ran.stderr.split("\n").some((line) => message.test(line))).toBe(true);
   });

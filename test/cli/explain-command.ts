@@ -7,8 +7,11 @@ import { runCommand, type Ran } from "../keys/command.ts";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
 
-/** Flags that every case needs, with a time that does not pass. */
-export const OF = ["--operation", "chat.completions", "--time", "weekday/night"];
+/** `--point` of a chat at a time that does not pass, with these members besides. */
+export function point(members: object): readonly string[] {
+  const time = { day: "weekday", hour: "night" };
+  return ["--point", JSON.stringify({ operation: "chat.completions", time, ...members })];
+}
 
 /** `signalbox explain` in the repository's own folder; policies that were compiled once are kept for all tests. */
 export function explain(argv: readonly string[], io: Partial<CommandIo> = {}): Promise<Ran> {

@@ -4,24 +4,17 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { PLAIN_SAMPLE } from "../../src/simulate/sample-request.ts";
 import { freePort } from "../support/ports.ts";
 import { startTestServer } from "../support/server.ts";
-import { explain, explained, OF } from "./explain-command.ts";
+import { explain, explained, point } from "./explain-command.ts";
 
 describe("signalbox explain, against a server", () => {
   it("gives the server's own answer", async () => {
     const test = await startTestServer();
     const key = await test.key("demo", ["route:simulate"]);
     const environment = { SIGNALBOX_KEY: key };
-    const requested = [
-      "--operation",
-      "chat.completions",
-      "--model",
-      "chat-large",
-      "--needs",
-      "tools",
-      "--server",
-      test.server.url,
-    ];
-    const said = await explained([...requested, "--context", "to_4k", "--time", "weekend/night", "--promoted"], {
+    const requested = { model: "chat-large", needs: ["tools"] };
+    const server = ["--server", test.server.url];
+    const time = { day: "weekend", hour: "night" };
+    const said = await explained([...point({ ...requested, context: "to_4k", time }), ...server, "--promoted"], {
       environment,
     });
     const direct = await fetch(`${test.server.url}/v1/route/simulate?operation=chat.completions`, {
@@ -31,22 +24,22 @@ describe("signalbox explain, against a server", () => {
         model: "chat-large",
         needs: ["tools"],
         context: "to_4k",
-        time: { day: "weekend", hour: "night" },
+        time,
         promoted: true,
       }),
     });
     const { notes, ...rest } = said;
     expect(notes).toEqual([]);
     expect(rest).toEqual(await direct.json());
-    expect((await explain(requested, { environment })).stdout).toMatch(
+    expect((await explain([...point(requested), ...server], { environment })).stdout).toMatch(
       /^ROUTED to gpt-5-us, then gpt-5-eu, then mistral-large-eu\n/,
     );
 
     // Files and server agree, but for what only either knows.
-    const files = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--needs", "tools"], {
+    const files = await explained(point({ workspace: "demo", ...requested }), {
       cwd: test.folder,
     });
-    const served = await explained([...requested, "--time", "weekday/night"], { environment });
+    const served = await explained([...point(requested), ...server], { environment });
     for (const member of ["outcome", "route", "shape", "time", "table_revision", "denial", "edits"]) {
       expect(files[member], member).toEqual(served[member]);
     }
@@ -87,17 +80,17 @@ describe("signalbox explain, against a server", () => {
       Promise.resolve(
         JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "x" }], frobnicate: 1 }),
       );
-    const { code, stderr } = await explain(
-      ["--operation", "chat.completions", "--request", "-", "--server", `${test.server.url}/`],
-      { environment, stdin },
-    );
+    const { code, stderr } = await explain([...point({}), "--request", "-", "--server", `${test.server.url}/`], {
+      environment,
+      stdin,
+    });
     expect(code).toBe(1);
     expect(stderr).toContain("refused before any decision, with 400 unknown_field");
   });
 
   it("says what stands between a caller and an answer", async () => {
     const test = await startTestServer();
-    const requested = ["--operation", "chat.completions", "--model", "chat-large", "--server"];
+    const requested = [...point({ model: "chat-large" }), "--server"];
     const reported = async (key: string, url = test.server.url, ...more: readonly string[]) => {
       const { code, stdout, stderr } = await explain([...requested, url, ...more], {
         environment: { SIGNALBOX_KEY: key },
@@ -147,12 +140,7 @@ describe("signalbox explain, against a server", () => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
     const { port } = server.address() as AddressInfo;
     const flags = [
-      "--operation",
-      "rerank",
-      "--model",
-      "r",
-      "--context",
-      "to_1k",
+      ...point({ operation: "rerank", model: "r", context: "to_1k" }),
       "--server",
       `http://127.0.0.1:${port}`,
     ];
@@ -162,7 +150,7 @@ describe("signalbox explain, against a server", () => {
   });
 
   it.each(["ftp://x", "127.0.0.1:8080", "http://user:pass@127.0.0.1"])("takes no address such as %s", async (url) => {
-    const { code, stderr } = await explain(["--operation", "rerank", "--model", "r", "--server", url]);
+    const { code, stderr } = await explain([...point({ operation: "rerank", model: "r" }), "--server", url]);
     expect(code).toBe(2);
     expect(stderr).toContain("--server: must");
     expect(stderr).not.toContain("pass");

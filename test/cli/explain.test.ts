@@ -3,28 +3,22 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../src/simulate/sample-request.ts";
-import { explain, explained, OF, ROOT } from "./explain-command.ts";
+import { explain, explained, point, ROOT } from "./explain-command.ts";
 import { workplace } from "./policy-folder.ts";
 
 const times = (count: number, value: object): readonly object[] => Array.from({ length: count }, () => value);
 
 describe("signalbox explain, against files", () => {
   it("says in the first line where the request goes", async () => {
-    const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    const { stdout } = await explain(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     expect(stdout).toMatch(/^ROUTED to gpt-5-eu, then mistral-large-eu\n/);
     expect(stdout).not.toContain("\u001b");
   });
 
   it("says in the first line who denies it, why, and what the client gets", async () => {
-    const { code, stdout } = await explain([
-      ...OF,
-      "--workspace",
-      "acme-prod",
-      "--model",
-      "chat-large-eu",
-      "--needs",
-      "image_input",
-    ]);
+    const { code, stdout } = await explain(
+      point({ workspace: "acme-prod", model: "chat-large-eu", needs: ["image_input"] }),
+    );
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^DENIED by approvals\/capability_approved:image_input: CAPABILITY_NOT_APPROVED, 403: Denied by policy approvals@[0-9a-f]{12}: .*\n/,
@@ -32,7 +26,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("shows under each candidate every constraint, with the location of the line that decides it", async () => {
-    const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    const { stdout } = await explain(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     const lines = stdout.split("\n");
     for (const text of ["1. gpt-5-eu (primary)", "2. mistral-large-eu (fallback)"]) {
       expect(lines.filter((line) => line.includes(text))).toHaveLength(1);
@@ -51,7 +45,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("gives policies no revision that no store has numbered", async () => {
-    const said = await explained([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
+    const said = await explained(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     const { table_revision: table, constraints } = said;
     const shown = (constraints as { policy: string; revision: unknown }[]).map(({ policy, revision }) =>
       policy === "approvals" || policy === "preferences" ? revision === table : revision === null,
@@ -61,7 +55,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("says that a candidate which was excluded was not evaluated further, and not that it passed", async () => {
-    const said = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--region", "eu"]);
+    const said = await explained(point({ workspace: "demo", model: "chat-large", preferences: { region: ["eu"] } }));
     expect(said).toMatchObject({
       outcome: "route",
       candidates: [
@@ -77,7 +71,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("decides as the files say, or as if every candidate were promoted", async () => {
-    const requested = [...OF, "--workspace", "acme-prod", "--model", "chat-large-eu", "--needs", "tools"];
+    const requested = point({ workspace: "acme-prod", model: "chat-large-eu", needs: ["tools"] });
     expect(await explained(requested)).toMatchObject({
       outcome: "route",
       promoted: false,
@@ -103,7 +97,7 @@ describe("signalbox explain, against files", () => {
     });
     const { path, write } = workplace();
     write("body.json", body);
-    const requested = [...OF, "--workspace", "demo", "--request"];
+    const requested = [...point({ workspace: "demo" }), "--request"];
     const [byFile, byInput] = [
       await explained([...requested, join(path, "body.json")]),
       await explained([...requested, "-"], { stdin: () => Promise.resolve(body) }),
@@ -121,7 +115,7 @@ describe("signalbox explain, against files", () => {
     ["no model", { messages: [{ role: "user", content: "x" }], model: undefined }, "model is required", 1],
   ])("a request with %s is refused as a server would refuse it", async (_, body, found, exit) => {
     const text = JSON.stringify({ model: "chat-small", ...body });
-    const { code, stdout, stderr } = await explain([...OF, "--workspace", "demo", "--request", "-"], {
+    const { code, stdout, stderr } = await explain([...point({ workspace: "demo" }), "--request", "-"], {
       stdin: () => Promise.resolve(text),
     });
     expect([code, stdout]).toEqual([exit, ""]);
@@ -132,40 +126,41 @@ describe("signalbox explain, against files", () => {
   });
 
   it("says what the files do not have, though a caller may request it", async () => {
-    const notes = async (...argv: readonly string[]) => (await explained([...OF, ...argv]))["notes"];
-    expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
+    const notes = async (members: object) => (await explained(point(members)))["notes"];
+    expect(await notes({ workspace: "demo", model: "chat-lrge" })).toEqual([
       "there is no route with this name; did you mean `chat-large`?",
     ]);
     // A workspace that a change takes away has an example too.
-    expect(await notes("--workspace", "dmeo", "--model", "chat-large")).toEqual([
+    expect(await notes({ workspace: "dmeo", model: "chat-large" })).toEqual([
       "there is no workspace with this name; did you mean `demo`?",
     ]);
-    expect(await notes("--workspace", "acme-dev", "--model", "chat-large")).toEqual([
+    expect(await notes({ workspace: "acme-dev", model: "chat-large" })).toEqual([
       expect.stringMatching(/^the route exists, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
     ]);
     expect(
-      await notes("--workspace", "demo", "--model", "chat-large", "--only", "openai-uss", "--labels", "ue"),
+      await notes({
+        workspace: "demo",
+        model: "chat-large",
+        preferences: { only: ["openai-uss"] },
+        key: { labels: ["ue"] },
+      }),
     ).toEqual([
       "only names a provider that does not exist; did you mean `openai-us`?",
       "policies do not see one of the key's labels: the vocabulary does not have it; did you mean `eu`?",
     ]);
-    const elsewhere = [
-      "--workspace",
-      "demo",
-      "--model",
-      "chat-large",
-      "--region",
-      "eu-wst",
-      "--key-environment",
-      "prodction",
-    ];
-    expect(await notes(...elsewhere)).toEqual([
+    const elsewhere = {
+      workspace: "demo",
+      model: "chat-large",
+      preferences: { region: ["eu-wst"] },
+      key: { environment: "prodction" },
+    };
+    expect(await notes(elsewhere)).toEqual([
       "region names a region that does not exist; did you mean `eu-west`?",
       'policies see the key\'s environment as "other": the vocabulary does not have it; did you mean `production`?',
     ]);
   });
 
-  it("explains a point from a report, by its flags and by its JSON alike", async () => {
+  it("explains a sample of a report alike with and without the members that have defaults", async () => {
     const sample: SampleRequest = {
       workspace: "acme-prod",
       model: "embed-small-eu",
@@ -182,12 +177,10 @@ describe("signalbox explain, against files", () => {
       preferences: null,
       time: { day: "weekend", hour: "evening" },
     };
-    const [, ...flags] = explainArguments(sample);
-    const byFlags = await explained(flags);
-    expect(byFlags).toEqual(
-      await explained(["--point", JSON.stringify(sample)]).then((said) => ({ ...said, notes: byFlags["notes"] })),
-    );
-    expect(byFlags).toMatchObject({ outcome: "deny", denial: { reason_code: "DIMENSIONS_NOT_APPROVED" } });
+    const [, ...printed] = explainArguments(sample);
+    const explanation = await explained(printed);
+    expect(explanation).toEqual(await explained(["--point", JSON.stringify(sample)]));
+    expect(explanation).toMatchObject({ outcome: "deny", denial: { reason_code: "DIMENSIONS_NOT_APPROVED" } });
     // A workspace that head no longer has is an answer too.
     const gone = await explained(["--point", JSON.stringify({ ...sample, workspace: "gone" })]);
     expect(gone).toMatchObject({ denial: { reason_code: "model_not_found" } });
@@ -196,14 +189,14 @@ describe("signalbox explain, against files", () => {
   it("files with errors give their diagnostics and no answer", async () => {
     const { path, write } = workplace();
     write("routes.yaml", "version: 1\nroutes: 3\n");
-    const { code, stdout, stderr } = await explain([...OF, "--workspace", "w", "--model", "r"], { cwd: path });
+    const { code, stdout, stderr } = await explain(point({ workspace: "w", model: "r" }), { cwd: path });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("routes.yaml:2:");
     expect(stderr).toContain("signalbox explain: the files have errors");
   });
 
   it("colours for a terminal only, and the same text", async () => {
-    const argv = [...OF, "--workspace", "demo", "--model", "chat-large"];
+    const argv = point({ workspace: "demo", model: "chat-large" });
     const [plain, coloured] = [await explain(argv), await explain(argv, { terminal: true })];
     expect(coloured.stdout).toContain("\u001b[32m");
     // oxlint-disable-next-line no-control-regex -- that is what colours are
@@ -213,7 +206,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("is the same text again and again", async () => {
-    const argv = [...OF, "--workspace", "demo", "--model", "chat-large"];
+    const argv = point({ workspace: "demo", model: "chat-large" });
     expect(await explain(argv)).toEqual(await explain(argv));
   });
 });

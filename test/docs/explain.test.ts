@@ -15,7 +15,8 @@ it(
     const examples = [...page.matchAll(EXAMPLE)];
     expect(examples.length).toBeGreaterThan(1);
     for (const [whole, flags = ""] of examples) {
-      const { code, stdout, stderr } = await explain(flags.split(" "));
+      // One argument in single quotes.
+      const { code, stdout, stderr } = await explain(flags.replaceAll("'", "").split(" "));
       expect([code, stderr]).toEqual([0, ""]);
       const example = `\`\`\`console\n$ npm run -s signalbox -- explain ${flags}\n${stdout}\`\`\``;
       written = written.replace(whole, () => example);

@@ -127,7 +127,7 @@ describe("GET /v1/decisions", () => {
     expect(body.calls).toHaveLength(1);
     expect(body.plan).toContain(body.endpoint);
     expect(body.explain).toContain(
-      `signalbox explain --workspace ${workspace} --operation chat.completions --model ${route}`,
+      `signalbox explain --point '{"workspace":"${workspace}","operation":"chat.completions","model":"${route}"`,
     );
     expect(text).not.toContain(SECRET);
     expect((await get(`/v1/decisions/${routed.replace("req_", "dec_")}`)).body).toEqual(body);

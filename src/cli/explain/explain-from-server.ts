@@ -32,12 +32,12 @@ export async function explainFromServer(
     throw new CommandError("--server: the answer is not an explanation of Signalbox; check the address");
   }
   const { workspace } = options.sample;
-  if (options.isSampleGiven && answer["workspace"] !== workspace) {
+  if (options.isCallerGiven && answer["workspace"] !== workspace) {
     throw new CommandError(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
     );
   }
-  return { explanation: answer, notes: options.isSampleGiven ? keyNotes(answer, options.sample) : [] };
+  return { explanation: answer, notes: options.isCallerGiven ? keyNotes(answer, options.sample) : [] };
 }
 
 /** A server decides for the caller's key; a sample may be of another. */

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
@@ -27,39 +28,22 @@ Source of the decision
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
 
 The request
-  --operation O            ${OPERATIONS.slice(0, 4).join(", ")},
+  --point JSON             The request as the report of signalbox simulate prints it, or only some members:
+                           '{"workspace":"demo","operation":"chat.completions","model":"chat-small","needs":["tools"]}'.
+    operation              ${OPERATIONS.slice(0, 4).join(", ")},
                            ${OPERATIONS.slice(4).join(", ")}.
-  --model ROUTE            The route, as clients write it in the member model.
-  --needs A,B              Capabilities, such as tools,json_schema.
-  --features A,B           What it requires of a wire protocol, such as seed.
-  --stream                 The answer is streamed.
-  --context BUCKET         Size of the input: a number of tokens, or ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
-  --max-output BUCKET      The output limit, in the same way.
-  --reasoning-effort E     low, medium, high, …
-  --dimensions N           Length of vectors.
-  --signature-families A,B Families of signed reasoning in the history.
-  --request FILE           The request's body, which has all of this; - for standard input.
-  --point JSON             A request as the report of signalbox simulate prints it.
-
-Preferences of the caller
-  --only A,B  --order A,B  --ignore A,B    Provider ids.
-  --region A,B             Regions or region groups.
-  --data-collection allow|deny
-  --zdr                    Only providers that keep nothing.
-  --no-fallbacks           Only the first endpoint of the plan.
-  --preferences JSON       The whole \`provider\` member of a request.
-
-Caller (a server reads it from the key)
-  --workspace W
-  --key-environment E      Environment of the key. Default: production.
-  --workload W
-  --owner O                Owner of the key.
-  --budget STEP            What is left of its budgets: unlimited, above_half, below_half, below_tenth or exhausted.
-  --labels A,B
+    workspace, key         The caller; a server reads it from the key. key: environment (default: production), workload,
+                           owner, labels.
+    model                  The route, as clients write it.
+    preferences            The provider member of a request, such as {"only":["azure"],"zdr":true}.
+    needs, features        Capabilities, such as tools; features of wire protocols, such as seed.
+    stream, reasoningEffort, dimensions, signatureFamilies
+    context, maxOutput     Sizes: ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
+    budget                 ${BUDGET_STEPS.join(", ")}: what is left of the budgets.
+    time                   {"day":"weekday","hour":"night"}, in UTC. Default: now.
+  --request FILE           The request's body; - for standard input. --point has the rest.
 
 Other
-  --time DAY/HOUR          weekday or weekend / night, morning, afternoon or evening, in UTC. Default: now.
-  --at TIME                The same as an RFC 3339 time.
   --promoted               As if every candidate policy were promoted.
   --format FORMAT          terminal or json. Default: terminal.
   -h, --help               This text.

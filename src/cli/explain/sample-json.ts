@@ -3,13 +3,13 @@ import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
-import { mapScalars } from "../../simulate/request-scalars.ts";
+import { sampleDefaults } from "../../simulate/explain/explain-arguments.ts";
+import { mapScalars, perScalar } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/request-members.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 
 const setOf = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
@@ -22,7 +22,6 @@ const MEMBERS: JsonObject = {
   key: {
     type: "object",
     additionalProperties: false,
-    required: ["environment", "workload", "labels"],
     properties: {
       environment: { type: "string" },
       workload: { type: "string" },
@@ -45,51 +44,48 @@ const MEMBERS: JsonObject = {
   },
 };
 
-const SAMPLE: JsonObject = {
-  type: "object",
-  additionalProperties: false,
-  required: Object.keys(MEMBERS).filter((name) => name !== "budget"),
-  properties: MEMBERS,
-};
+/** Members of a sample that the body of a request has itself. */
+export const SHAPE_MEMBERS = [
+  "needs",
+  "features",
+  "signatureFamilies",
+  ...perScalar((member) => member),
+  "dimensions",
+] as const;
 
-/** The sample that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
-export function readSampleJson(text: string): SampleRequest {
-  const object = readObject("--point", text);
-  check("--point", SAMPLE, object);
+const SAMPLE: JsonObject = { type: "object", additionalProperties: false, properties: MEMBERS };
+
+/**
+ * The request of `--point`: all of a sample as a report prints it, or some members, the others with their defaults.
+ *
+ * @param now the time of a sample without one.
+ * @throws {UsageError} that names the member and the rule.
+ */
+export function readSampleJson(
+  text: string,
+  now: PolicyTime,
+): { readonly given: JsonObject; readonly sample: SampleRequest } {
+  const given = parseJsonObject(text);
+  if (given === null) throw new UsageError("--point: must be a JSON object, in one argument (put it in single quotes)");
+  const invalid = bodyValidator(SAMPLE)(given);
+  if (invalid !== null) throw new UsageError(`--point: ${invalid.message.replace("The body", "it")}`);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema above describes it
-  const sample = object as unknown as SampleRequest;
+  const members = given as unknown as Partial<SampleRequest>;
+  const defaults = sampleDefaults(members.operation ?? "chat.completions");
+  const sample = { ...defaults, time: now, ...members, key: { ...defaults.key, ...members.key } };
   return {
-    ...sample,
-    needs: sample.needs.toSorted(),
-    features: sample.features.toSorted(),
-    preferences: parsePreferences(object["preferences"]),
+    given,
+    sample: {
+      ...sample,
+      needs: sample.needs.toSorted(),
+      features: sample.features.toSorted(),
+      preferences: parsePreferences(given["preferences"]),
+    },
   };
-}
-
-/** One value: validators are kept by their schema. */
-const PREFERENCES: JsonObject = { ...PROVIDER_PREFERENCES_SCHEMA };
-
-/** The `provider` member of a request. @throws {UsageError} that names the member and the rule. */
-export function readPreferencesJson(text: string): ProviderPreferences | null {
-  const preferences = readObject("--preferences", text);
-  check("--preferences", PREFERENCES, preferences);
-  return parsePreferences(preferences);
 }
 
 /** The same preferences as a request's `provider` has them. */
 export function preferencesJson(preferences: ProviderPreferences): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(preferences));
   return json;
-}
-
-function readObject(flag: string, text: string): JsonObject {
-  const object = parseJsonObject(text);
-  if (object === null)
-    throw new UsageError(`${flag}: must be a JSON object, in one argument (put it in single quotes)`);
-  return object;
-}
-
-function check(flag: string, schema: JsonObject, value: JsonObject): void {
-  const invalid = bodyValidator(schema)(value);
-  if (invalid !== null) throw new UsageError(`${flag}: ${invalid.message.replace("The body", "it")}`);
 }

@@ -200,8 +200,7 @@ export function shadow(more: JsonObject = {}): JsonObject {
           reasoning_effort: "unspecified",
           time: { day: "weekday", hour: "morning" },
         },
-        explain:
-          "explain --workspace shop --operation chat.completions --model chat-eu --context to_4k --time weekday/morning",
+        explain: `explain --point '{"workspace":"shop","operation":"chat.completions","model":"chat-eu","context":"to_4k","time":{"day":"weekday","hour":"morning"}}'`,
       },
     ],
     looked_at: { decisions: 5_000, since: "2026-03-02T08:00:00.000Z", complete: false },

@@ -133,7 +133,7 @@ describe("signalbox policy show", () => {
         would deny processed_in_eu REGION_NOT_IN_EU, 9 requests, 2026-03-02T09:10Z to 2026-03-04T11:00Z
           shop requests chat.completions of chat-eu in production
           request req_01
-          try     signalbox explain --workspace shop --operation chat.completions --model chat-eu --context to_4k --time weekday/morning
+          try     signalbox explain --point '{"workspace":"shop","operation":"chat.completions","model":"chat-eu","context":"to_4k","time":{"day":"weekday","hour":"morning"}}'
 
       Next
         for approvers:

@@ -178,7 +178,7 @@ export const DECISION: Decision = {
   reasoning_tokens: 96,
   first_byte_ms: 640,
   router_ms: 2.4,
-  explain: "signalbox explain --operation chat.completions --workspace search --route chat-large --need tools --stream",
+  explain: `signalbox explain --point '{"workspace":"search","operation":"chat.completions","model":"chat-large","needs":["tools"],"stream":true}'`,
 };
 
 /** Of {@link DECISION}: one more candidate, which the caller's region and a policy exclude. */

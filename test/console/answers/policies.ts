@@ -179,7 +179,7 @@ export const SHADOW: PolicyShadow = {
         preferences: null,
         time: { day: "weekday", hour: "night" },
       },
-      explain: "explain --workspace search --route chat-large --need tools --promoted",
+      explain: `explain --point '{"workspace":"search","operation":"chat.completions","model":"chat-large","needs":["tools"]}' --promoted`,
       not_explained: null,
     },
   ],

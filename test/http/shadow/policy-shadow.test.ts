@@ -103,7 +103,7 @@ describe("what a revision in shadow said", () => {
       ["r1", "fast"],
       ["r2", "large"],
     ]);
-    expect(answer.witnesses[0]?.explain).toMatch(/^explain --workspace acme .*--promoted$/);
+    expect(answer.witnesses[0]?.explain).toMatch(/^explain --point '\{"workspace":"acme",.*\}' --promoted$/);
   });
 
   it("names no other workspace, none of its routes and no request of it to anybody else", async () => {

@@ -58,11 +58,10 @@ it(
       class: { route: "gpt-5", operation: "responses" },
     });
 
-    const [command, ...argv] = (example?.explain ?? "").split(" ");
-    expect(command).toBe("explain");
+    const [, point = ""] = /^explain --point '([^']*)' --promoted$/.exec(example?.explain ?? "") ?? [];
     const explained = await runCommand(
       explainRequest,
-      [...argv, "--format", "json", "--config", join(folder, "routes.yaml")],
+      ["--point", point, "--promoted", "--format", "json", "--config", join(folder, "routes.yaml")],
       { cwd: folder },
     );
     expect(explained.stderr).toBe("");

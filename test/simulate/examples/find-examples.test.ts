@@ -117,7 +117,7 @@ describe("examples", () => {
       class: { workspace: "acme-prod", route: "chat-large", needs: ["json_schema", "tools"], features: ["seed"] },
     });
     expect(examples[0]?.explain).toBe(
-      "explain --workspace acme-prod --operation chat.completions --model chat-large --needs json_schema,tools --features seed --stream --context to_4k --max-output to_1k --time weekday/morning --promoted",
+      `explain --point '{"workspace":"acme-prod","operation":"chat.completions","model":"chat-large","needs":["json_schema","tools"],"features":["seed"],"stream":true,"context":"to_4k","maxOutput":"to_1k","time":{"day":"weekday","hour":"morning"}}' --promoted`,
     );
   });
 
@@ -179,7 +179,7 @@ describe("examples", () => {
   it("quote for a shell what is not plain", async () => {
     const route = asIdentifier("it's; $(reboot)");
     const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), questionWith());
-    expect(examples[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
+    expect(examples[0]?.explain).toContain(String.raw`"model":"it'\''s; $(reboot)"`);
   });
 
   it("are not made of records that cannot be read", async () => {

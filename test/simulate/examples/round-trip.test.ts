@@ -115,9 +115,8 @@ it("a example's command decides the request again, and the promoted revision say
       const counted = examples.reduce((sum, { requests }) => sum + requests, 0);
       expect(counted).toBe(decisions.reduce((sum, { wouldDeny }) => sum + wouldDeny.length, 0));
       for (const example of examples) {
-        const [command, ...argv] = (example.explain ?? "").split(" ");
-        expect(command).toBe("explain");
-        const { sample, promoted } = readOptions(argv, 0);
+        const [, text = ""] = /^explain --point '([^']*)' --promoted$/.exec(example.explain ?? "") ?? [];
+        const { sample, promoted } = readOptions(["--point", text, "--promoted"], 0);
         expect(promoted).toBe(true);
         const decision = decideSample(fixture, promotedPolicies(set), sample);
         const line = decision.trace.find(({ policy }) => policy === "watched");
