@@ -19,7 +19,7 @@ const ENVIRONMENT_LENGTH = 16;
 const TAIL_LENGTH = PUBLIC_ID_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
 const SHORTEST = PREFIX.length + 1 + 1 + TAIL_LENGTH;
 const LONGEST = PREFIX.length + ENVIRONMENT_LENGTH + 1 + TAIL_LENGTH;
-const UNDERSCORE = 0x5f;
+const KEY_FORM = /^sbx_[a-z0-9]{1,16}_([0-9A-Za-z]{12})_[0-9A-Za-z]{39}$/;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
@@ -70,21 +70,9 @@ export function publicIdIn(text: string): string | null {
 
 /** The public id alone. `null` as for {@link parseKeyText}. */
 export function publicIdOf(text: string): string | null {
-  const publicId = publicIdIn(text);
-  if (publicId === null) return null;
-  const length = text.length;
-  const publicIdAt = length - TAIL_LENGTH;
-  const secretAt = publicIdAt + PUBLIC_ID_LENGTH + 1;
-  if (text.charCodeAt(publicIdAt - 1) !== UNDERSCORE || text.charCodeAt(secretAt - 1) !== UNDERSCORE) return null;
-  for (let index = PREFIX.length; index < publicIdAt - 1; index += 1) {
-    if (!isLowerOrDigit(text.charCodeAt(index))) return null;
-  }
-  const checksumAt = length - CHECKSUM_LENGTH;
-  for (let index = publicIdAt; index < checksumAt; index += 1) {
-    if (index !== secretAt - 1 && digitOf(text.charCodeAt(index)) < 0) return null;
-  }
-  if (readChecksum(text, checksumAt) !== crc32(text.slice(0, checksumAt))) return null;
-  return publicId;
+  const publicId = KEY_FORM.exec(text)?.[1];
+  const checksum = checksumText(crc32(text.slice(0, -CHECKSUM_LENGTH)));
+  return publicId !== undefined && text.endsWith(checksum) ? publicId : null;
 }
 
 /** Whether a text is meant as an exchanged token; nothing is said of its worth. */
@@ -118,29 +106,6 @@ function checksumText(checksum: number): string {
     text = BASE62.charAt(rest % 62) + text;
   }
   return text;
-}
-
-/** -1 where a character is no digit of base62. */
-function readChecksum(text: string, start: number): number {
-  let checksum = 0;
-  for (let index = start; index < text.length; index += 1) {
-    const digit = digitOf(text.charCodeAt(index));
-    if (digit < 0) return -1;
-    checksum = checksum * 62 + digit;
-  }
-  return checksum;
-}
-
-function isLowerOrDigit(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39);
-}
-
-/** The value of a base62 digit by its character code; -1 for any other character. */
-function digitOf(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  if (code >= 0x41 && code <= 0x5a) return code - 0x41 + 10;
-  if (code >= 0x61 && code <= 0x7a) return code - 0x61 + 36;
-  return -1;
 }
 
 /**
