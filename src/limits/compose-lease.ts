@@ -122,13 +122,13 @@ export function composeLease(
 ): ComposedLease | null {
   const demands = demandsOf(waiting);
   const all = why !== "request";
+  const isIdle = ({ touchedAt }: CounterAccount | SlotAccount): boolean => why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
   const debts = accounts.takeDebts(why === "request");
   const owed = new Set(debts);
   for (const account of all ? accounts.counters.values() : demands.counters.keys()) {
     account.roll(now);
-    const isIdle = why === "close" || (why === "sweep" && now - account.touchedAt >= IDLE);
-    const giveBack = account.takeReturns(isIdle);
+    const giveBack = account.takeReturns(isIdle(account));
     const debt = debts.find((one) => counterId(one) === counterId(account)) ?? null;
     const row = counterRow(account, demands.counters.get(account), giveBack, debt?.amount ?? 0, now);
     if (row === null) continue;
@@ -142,11 +142,10 @@ export function composeLease(
   }
   const slots: SlotEntry[] = [];
   for (const account of all ? accounts.slots.values() : demands.slots.keys()) {
-    const demand = why === "close" ? 0 : (demands.slots.get(account) ?? 0);
-    const isIdle = why === "close" || now - account.touchedAt >= IDLE;
-    if (demand === 0 && !account.hasSurplus(isIdle) && !account.isDue(now)) continue;
+    const demand = demands.slots.get(account) ?? 0;
+    if (demand === 0 && !account.hasSurplus(isIdle(account)) && !account.isDue(now)) continue;
     const { subject, ceiling, inUse, held } = account;
-    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle) }, account, held });
+    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle(account)) }, account, held });
   }
   if (why === "sweep") accounts.forgetIdle((account) => now - account.touchedAt >= FORGOTTEN);
   if (counters.length + slots.length === 0) return null;
@@ -160,7 +159,7 @@ function counterRow(
   overdraft: number,
   now: number,
 ): CounterLease | null {
-  const lack = demand === undefined ? 0 : demand.sum - account.available;
+  const lack = (demand?.sum ?? 0) - account.available;
   if (lack <= 0 && giveBack === 0 && overdraft === 0) return null;
   const { subject, measure, window, start, ceiling } = account;
   const common = { subject, measure, window, start, ceiling, giveBack, overdraft };

@@ -45,8 +45,6 @@ export interface Estimate {
   readonly likelyInput: () => number;
   /** Bounds of what the provider may have counted. */
   readonly bounds: UsageBounds;
-  /** Counts requests and nothing else: nothing is generated or read by a model. */
-  readonly requestsOnly: boolean;
 }
 
 /**
@@ -69,30 +67,15 @@ const REPEATING: ReadonlySet<Capability> = new Set([
   "mcp",
 ]);
 
-/** Tokens that are only counted are neither read nor generated. */
-const UNBOUNDED: UsageBounds = {
-  input: LARGEST_COUNT,
-  output: LARGEST_COUNT,
-  reasonedOutput: LARGEST_COUNT,
-  sum: 2 * LARGEST_COUNT,
-  likelyInput: () => 0,
-  reservedOutput: 0,
-};
-
-const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
-
 /**
  * The most that a request may use, wherever it goes: never too little by what the request and the table state. A token is at least one byte of
  * the body; of what has no bytes there the surface's reader adds an allowance. Where there is a context window, no more than that can be read for one prompt.
  */
 export function estimateRequest(request: EstimatedRequest, candidates: readonly EstimatedCandidate[]): Estimate {
-  if (request.operation === "messages.count_tokens") {
-    return { amounts: NOTHING_READ, input: 0, output: 0, likelyInput: () => 0, bounds: UNBOUNDED, requestsOnly: true };
-  }
   const generates = OUTPUTS.has(request.operation);
   const { body, reader, needs } = request;
   const bound = request.bytes + reader.inputAllowance(body, needs);
-  const limit = generates ? outputLimit(request) : 0;
+  const limit = outputLimit(request) ?? Infinity;
   const prompts = Math.max(1, reader.prompts(body));
   const choices = generates ? prompts * reader.choices(body) : 0;
   let tokens = 0;
@@ -101,13 +84,13 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
   const most = { input: 0, output: 0, reasonedOutput: 0, sum: 0 };
   const rounds = needs.some((need) => REPEATING.has(need)) ? BELIEVED : 1;
   for (const { endpoint, model } of candidates) {
-    const read = generates ? Math.min(bound, prompts * (model?.contextWindow ?? bound)) : bound;
-    const made = choices * Math.min(limit ?? Number.MAX_SAFE_INTEGER, largestOutput(model));
+    const window = generates ? (model?.contextWindow ?? null) : null;
+    const read = Math.min(bound, prompts * (window ?? Infinity));
+    const made = choices * Math.min(limit, largestOutput(model));
     tokens = Math.max(tokens, read + made);
     microUsd = Math.max(microUsd, costOf(endpoint.price, read, made, request.calls));
     input = Math.max(input, read);
     output = Math.max(output, made);
-    const window = generates ? (model?.contextWindow ?? null) : null;
     const stated = rounds * (window ?? Infinity);
     const largest =
       largestOutput(model) * (window === null && (model?.maxOutputTokens ?? null) === null ? BELIEVED : 1);
@@ -118,20 +101,19 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
     );
     raise(most, {
       input: Math.min(prompts * stated, added),
-      output: choices * rounds * Math.min(limit ?? Infinity, largest),
+      output: choices * rounds * Math.min(limit, largest),
       reasonedOutput: choices * rounds * largest,
       sum: Math.max(prompts, choices) * stated,
     });
   }
   const likelyInput = (): number => Math.min(input, reader.likelyInput(body, needs));
-  const amounts = { requests: request.calls, tokens, microUsd };
+  const { operation, calls } = request;
   return {
-    amounts,
+    amounts: operation === "messages.count_tokens" ? ONE_REQUEST : { requests: calls, tokens, microUsd },
     input,
     output,
     likelyInput,
     bounds: { ...most, likelyInput, reservedOutput: output },
-    requestsOnly: false,
   };
 }
 
@@ -169,7 +151,7 @@ function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
   return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
 }
 
-type EndedUse = Omit<EndedRequest, "countsOnly">;
+const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
 
 /** What a request is charged. */
 export interface Used {
@@ -193,13 +175,12 @@ export interface Used {
  *
  * @param ended with the counts of `knownUsage`. @param cost of {@link reportedCost}
  */
-export function usedBy(estimate: Estimate, ended: EndedUse, cost: number | null | undefined): Used | null {
+export function usedBy(estimate: Estimate, ended: EndedRequest, cost: number | null | undefined): Used | null {
   const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
-  if (estimate.requestsOnly) return { amounts: estimate.amounts, estimated: false };
   const calls = carriedOut(reached);
   const last = calls.at(-1);
-  if (last === undefined) return { amounts: { requests: 1, tokens: 0, microUsd: 0 }, estimated: false };
+  if (last === undefined || ended.countsOnly) return { amounts: ONE_REQUEST, estimated: false };
   const counted = countedBy(ended.usage);
   const output = outputOf(estimate, ended, counted.output, last.failure);
   const input = counted.input ?? inputOf(estimate, ended);
@@ -226,7 +207,7 @@ function countedBy(usage: TokenUsage | null): { readonly input: number | null; r
   return { input: input === 0 ? null : input, output: input === 0 && output === 0 ? null : output };
 }
 
-function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedUse): number {
+function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedRequest): number {
   const isCut = streamed && !whole;
   return isCut || (outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input;
 }
@@ -236,15 +217,15 @@ const LARGEST_COST = 2 ** 45;
 
 function outputOf(
   estimate: Estimate,
-  { whole, outputCharacters, streamed }: EndedUse,
+  { whole, outputCharacters, streamed }: EndedRequest,
   counted: number | null,
   failure: FailureKind | null,
 ): number {
-  const characters = outputCharacters ?? 0;
-  const likely = Math.min(estimate.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
+  if (counted !== null) return counted;
   const isMade = whole || (!streamed && (failure === null || !hasTrait(failure, "reported")));
-  if (!isMade) return Math.max(counted ?? 0, likely);
-  return counted ?? estimate.output;
+  return isMade
+    ? estimate.output
+    : Math.min(estimate.output, Math.ceil((outputCharacters ?? 0) / CHARACTERS_PER_TOKEN));
 }
 
 /**
@@ -266,7 +247,7 @@ export function usedByParts(
   const lost = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
   const reported = counted === null || counted === 0 || counted > estimate.bounds.input ? null : counted;
-  const estimated = !estimate.requestsOnly && (lost || (answered && reported === null));
+  const estimated = lost || (answered && reported === null);
   const tokens = estimated ? Math.max(estimate.input, reported ?? 0) : (reported ?? 0);
   // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.
   const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);

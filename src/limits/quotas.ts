@@ -160,9 +160,7 @@ export class Quotas {
 
   /** Refuses from now on, and gives back all leases. Requests in flight may settle before it resolves, not after. */
   async close(): Promise<void> {
-    if (this.#closed) return;
     this.#closed = true;
-    if (this.#returning !== null) clearTimeout(this.#returning);
     while (this.#flight !== null) await this.#flight;
     await this.#ask("close");
   }

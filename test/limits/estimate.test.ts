@@ -71,6 +71,7 @@ describe("the most that a request may use", () => {
     ["what providers say of tools", requested({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
     ["no more than the context window", requested({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
     ["only input, where nothing is generated", requested({ operation: "embeddings" }), 1_064],
+    ["each text of a batch, beyond one window", requested({ operation: "embeddings", bytes: 1e6 }), 1_000_064],
     ["an answer to each prompt of a list", completion({ prompt: ["a", "b", "c"], max_tokens: 100 }), 1_064 + 300],
     ["each of several answers to each prompt", completion({ prompt: ["a", "b"], n: 2, max_tokens: 10 }), 1_064 + 40],
     ["all that is generated to choose from", completion({ prompt: ["a", "b"], best_of: 5, n: 2 }), 1_064 + 40_000],
@@ -102,12 +103,48 @@ describe("the most that a request may use", () => {
     expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
   });
 
+  const unstated = { ...large, contextWindow: null, maxOutputTokens: null };
+  it.each([
+    ["a window and a maximum", {}, large, [8_000, 4_000, 4_000, 8_000]],
+    ["a smaller maximum of the request", { body: { max_tokens: 50 } }, large, [8_000, 50, 4_000, 8_000]],
+    ["a window alone", {}, { ...large, maxOutputTokens: null }, [8_000, 8_000, 8_000, 8_000]],
+    ["a window that is wide", {}, { ...large, contextWindow: 1_000_000 }, [131_072, 4_000, 4_000, 1_000_000]],
+    ["neither", {}, unstated, [131_072, 262_144, 262_144, 2 ** 41]],
+    ["neither, of a long body", { bytes: 99_936 }, unstated, [1_600_000, 262_144, 262_144, 2 ** 41]],
+    ["a maximum alone", {}, { ...large, contextWindow: null }, [131_072, 4_000, 4_000, 2 ** 41]],
+    ["tools of the provider", { needs: ["web_search"] }, large, [128_000, 64_000, 64_000, 128_000]],
+    [
+      "tools of the provider and a wide window",
+      { needs: ["web_search"] },
+      { ...large, contextWindow: 1_000_000 },
+      [16_000_000, 64_000, 64_000, 16_000_000],
+    ],
+    ["tools of the provider alone", { needs: ["mcp"] }, unstated, [2_097_152, 4_194_304, 4_194_304, 2 ** 41]],
+    ["several answers", { body: { n: 3 } }, large, [8_000, 12_000, 12_000, 24_000]],
+    ["answers beyond number", { body: { n: 1e300 } }, large, [8_000, 2 ** 40, 2 ** 40, 2 ** 41]],
+    ["no output", { operation: "messages.count_tokens" }, large, [131_072, 0, 0, 2 ** 41]],
+  ] as const)(
+    "bounds what a provider can have counted, by %s",
+    (_, more, row, [input, output, reasonedOutput, sum]) => {
+      const { bounds } = estimateRequest(requested(more), [
+        { endpoint: cheap, model: row },
+        { endpoint: dear, model: { ...large, contextWindow: 1, maxOutputTokens: 1 } },
+      ]);
+      expect(bounds).toMatchObject({ input, output, reasonedOutput, sum });
+    },
+  );
+
   it("costs what the dearest endpoint costs, wherever it stands in the plan", () => {
     const endpoints = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
     const request = requested({ body: { max_tokens: 100 }, calls: 2 });
     const micro = 1_064 * 3 + 100 * 15 + 20_000;
     expect(estimateRequest(request, endpoints).amounts.microUsd).toBe(micro);
     expect(estimateRequest(request, endpoints.toReversed()).amounts.microUsd).toBe(micro);
+  });
+
+  it("costs nothing without a price", () => {
+    const free = { endpoint: endpoint("free", { price: null }), model: large };
+    expect(estimateRequest(requested(), [free]).amounts.microUsd).toBe(0);
   });
 
   it("rounds money up, and not because of a double's last digit", () => {
@@ -130,17 +167,18 @@ const estimate: Estimate = {
     likelyInput: () => 300,
     reservedOutput: 500,
   },
-  requestsOnly: false,
 };
 
 function attempt(failure: FailureKind | null, status: number | null = null, at = cheap): EndedAttempt {
   return { endpoint: at, failure, status, calls: 1 };
 }
 
+type UsedRequest = Omit<EndedRequest, "countsOnly"> & Partial<EndedRequest>;
+
 /** With the cost that the evidence would have. */
-function usedBy(made: Estimate, ended: Omit<EndedRequest, "countsOnly">): Used | null {
-  const known = { ...ended, usage: knownUsage(ended, made.bounds) };
-  const used = settledBy(made, known, reportedCost({ ...known, countsOnly: made.requestsOnly }));
+function usedBy(made: Estimate, { countsOnly = false, ...ended }: UsedRequest): Used | null {
+  const known = { ...ended, countsOnly, usage: knownUsage(ended, made.bounds) };
+  const used = settledBy(made, known, reportedCost(known));
   return used && { ...used, estimated: used.estimated || known.usage !== ended.usage };
 }
 
@@ -321,15 +359,19 @@ describe("what a request has used", () => {
   });
 
   it("is the request where tokens were only counted", () => {
-    const counting = { ...estimate, amounts: { requests: 1, tokens: 0, microUsd: 0 }, requestsOnly: true };
+    const counting = estimateRequest(requested({ operation: "messages.count_tokens" }), [
+      { endpoint: dear, model: large },
+    ]);
+    expect(counting).toMatchObject({ amounts: { requests: 1, tokens: 0, microUsd: 0 }, output: 0 });
     const ended = {
+      countsOnly: true,
       whole: true,
       attempts: [attempt(null, 200)],
-      usage: usage(10, 20),
+      usage: usage(10, null),
       outputCharacters: 0,
       streamed: true,
     };
-    expect(usedBy(counting, ended)?.amounts).toEqual({ requests: 1, tokens: 0, microUsd: 0 });
+    expect(usedBy(counting, ended)).toEqual({ amounts: counting.amounts, estimated: false });
   });
 
   it.each([

@@ -227,6 +227,66 @@ describe("counting", () => {
   });
 });
 
+describe("what one process holds", () => {
+  const held = (store: MemoryLimitStore): number => [...store.slots.values()].reduce((sum, slot) => sum + slot.held, 0);
+
+  it.each([{ budget: { tokens: 1_000, per: "day" } }, { concurrency: 100 }] as const)(
+    "goes back when it was idle, also after it was forgotten: %j",
+    async (limits) => {
+      const store = new MemoryLimitStore();
+      const quotas = quotasOver(store);
+      const acme = workspace(limits);
+      for (const idle of [120_000, 2_000]) {
+        expect(quotas.settle(await reserved(quotas, acme, tokens(1)), tokens(0))).toBeNull();
+        await quotas.sweep();
+        expect(store.used("workspace:acme", "tokens") + held(store)).toBeGreaterThan(0);
+        clock.at += idle;
+        await quotas.sweep();
+        expect(store.used("workspace:acme", "tokens") + held(store)).toBe(0);
+      }
+      const { calls } = store;
+      await quotas.sweep();
+      expect(store.calls).toBe(calls);
+    },
+  );
+
+  it("is not forgotten while a request is under way", async () => {
+    const store = new MemoryLimitStore();
+    const quotas = quotasOver(store);
+    const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 1 });
+    const open = await reserved(quotas, acme, tokens(900));
+    clock.at += 120_000;
+    await quotas.sweep();
+    expect((await refused(quotas, acme)).refused).toBe("concurrency");
+    void quotas.settle(open, tokens(10));
+    clock.at += 2_000;
+    await quotas.sweep();
+    expect(store.used("workspace:acme", "tokens") + held(store)).toBe(10);
+  });
+
+  it.each(["sweep", "close"] as const)("goes back by a %s that begins during another call", async (end) => {
+    const store = new MemoryLimitStore();
+    const quotas = quotasOver(store);
+    quotas.release(await reserved(quotas, workspace({ budget: { tokens: 1_000, per: "day" } }), tokens(900)));
+    clock.at += 2_000;
+    const other = reserve(quotas, { ...workspace({ requestsPerMinute: 1 }), id: "beta" });
+    await quotas[end]();
+    await other;
+    expect(store.used("workspace:acme", "tokens")).toBe(0);
+  });
+
+  it("goes back at once when the process closes, which refuses from then on", async () => {
+    const store = new MemoryLimitStore();
+    const quotas = quotasOver(store);
+    const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 100 });
+    quotas.release(await reserved(quotas, acme, tokens(1)));
+    const closed = quotas.close();
+    expect(await refused(quotas, { ...acme, id: "beta" })).toMatchObject({ refused: "limits_unavailable" });
+    await closed;
+    expect(store.used("workspace:acme", "tokens") + held(store)).toBe(0);
+  });
+});
+
 describe("another ceiling", () => {
   it("holds at once, and what was used stays used", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
@@ -359,13 +419,16 @@ describe("a store that does not answer", () => {
     await reserved(quotas, acme);
   });
 
-  it("may have taken back what it did not confirm: that is used no more from here", async () => {
+  it.each([
+    ["broke", new Error("no answer")],
+    ["does not know", new StoreUnavailableError("no answer")],
+  ])("may have taken back what it did not confirm: that is used no more from here, where it %s", async (_, error) => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });
     first.release(await reserved(first, acme, tokens(50)));
     clock.at += 2_500;
-    store.after = () => Promise.reject(new Error("no answer"));
+    store.after = () => Promise.reject(error);
     await first.sweep();
     store.after = () => Promise.resolve();
     await reserved(second, acme, tokens(1_000));
@@ -442,6 +505,16 @@ describe("a store that does not answer", () => {
     expect(quotas.state).toBe("ok");
   });
 
+  it("refuses the slots of a subject, and leases its counters nevertheless", async () => {
+    const store = new MemoryLimitStore();
+    const quotas = quotasOver(store);
+    store.refuses = (row) => !("measure" in row);
+    const acme = workspace({ requestsPerMinute: 10, concurrency: 2 });
+    expect((await refused(quotas, acme)).refused).toBe("limits_unavailable");
+    expect(quotas.state).toBe("unavailable");
+    expect(store.used("workspace:acme", "requests")).toBeGreaterThan(0);
+  });
+
   it("grants nothing in one window by an answer for the one before", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
@@ -458,7 +531,13 @@ describe("a store that does not answer", () => {
     expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBeGreaterThanOrEqual(601);
   });
 
-  it("refuses at once where it fails, and keeps what is owed until it is on disk", async () => {
+  it.each([
+    ["a sweep", (quotas: Quotas) => quotas.sweep()],
+    [
+      "a request of another workspace",
+      (quotas: Quotas) => reserved(quotas, { ...workspace({ concurrency: 1 }), id: "b" }),
+    ],
+  ])("refuses at once where it fails, and counts what is owed once, with %s", async (_, nextCall) => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
@@ -468,9 +547,9 @@ describe("a store that does not answer", () => {
     clock.at += 300;
     expect((await refused(quotas, acme, tokens(1))).refused).toBe("limits_unavailable");
     store.before = () => Promise.resolve();
-    await quotas.sweep();
+    await nextCall(quotas);
     await settled;
-    expect(store.used("workspace:acme", "tokens")).toBeGreaterThanOrEqual(1_200);
+    expect(store.used("workspace:acme", "tokens")).toBe(1_200);
   });
 });
 
