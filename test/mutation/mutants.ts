@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { parseAst } from "rolldown/parseAst";
 
 /** One small fault in a source: the characters from `start` to `end` (exclusive) become `replacement`. */
@@ -50,14 +51,17 @@ export function mutantsOf(source: string): readonly Mutant[] {
 export const applyMutant = (source: string, { start, end, replacement }: Mutant): string =>
   source.slice(0, start) + replacement + source.slice(end);
 
-/** `12: a < b → a <= b`: the line, and its text before and after; at most 160 characters of each. */
-export function describeMutant(source: string, mutant: Mutant): string {
+/** `a < b → a <= b`: the text of its lines before and after, at most 160 characters of each; `line` counts from 1. */
+export function describeMutant(source: string, mutant: Mutant): { readonly line: number; readonly change: string } {
   const first = source.lastIndexOf("\n", mutant.start - 1) + 1;
   const end = source.indexOf("\n", mutant.end);
   const last = end === -1 ? source.length : end;
   const short = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, 160);
   const after = source.slice(first, mutant.start) + mutant.replacement + source.slice(mutant.end, last);
-  return `${source.slice(0, first).split("\n").length}: ${short(source.slice(first, last))} → ${short(after)}`;
+  return {
+    line: source.slice(0, first).split("\n").length,
+    change: `${short(source.slice(first, last))} → ${short(after)}`,
+  };
 }
 
 function mutantsAt(node: SyntaxNode, source: string): readonly Mutant[] {
@@ -80,7 +84,10 @@ function mutantsAt(node: SyntaxNode, source: string): readonly Mutant[] {
   const argument = node["argument"];
   if (node.type === "UnaryExpression" && node["operator"] === "!" && isNode(argument)) return replace(textOf(argument));
   if (node.type === "Literal" && typeof node["value"] === "boolean") return replace(String(!node["value"]));
-  if (node.type === "Literal" && typeof node["value"] === "number") return replace(String(node["value"] + 1));
+  if (node.type === "Literal" && typeof node["value"] === "number") {
+    // One more than a thousand bytes or milliseconds changes nothing that matters; none at all has to.
+    return replace(String(node["value"] < 1_000 ? node["value"] + 1 : 0));
+  }
   const [consequent, alternate] = [node["consequent"], node["alternate"]];
   if (node.type === "ConditionalExpression" && isNode(consequent) && isNode(alternate)) {
     return replace(textOf(consequent), textOf(alternate));
@@ -105,16 +112,22 @@ function isSuperCall({ expression }: SyntaxNode): boolean {
   return isNode(callee) && callee.type === "Super";
 }
 
-/** At most `count` of the values, drawn by the seed (mulberry32), in their order. */
-export function sampleOf<T>(values: readonly T[], count: number, seed: number): readonly T[] {
-  let state = seed;
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return (mixed ^ (mixed >>> 14)) >>> 0;
-  };
-  const drawn = values.map((value, index) => ({ value, index, order: random() }));
-  const first = drawn.toSorted((one, other) => one.order - other.order).slice(0, count);
+/**
+ * At most `count` of the values, in their order. A seed draws by the text of each value alone: a change elsewhere leaves
+ * the draw of the others as it was.
+ */
+export function sampleOf<T>(
+  values: readonly T[],
+  textOf: (value: T) => string,
+  count: number,
+  seed: number,
+): readonly T[] {
+  const drawn = values.map((value, index) => {
+    const order = createHash("sha256")
+      .update(`${seed} ${textOf(value)}`)
+      .digest("hex");
+    return { value, index, order };
+  });
+  const first = drawn.toSorted((one, other) => (one.order < other.order ? -1 : 1)).slice(0, count);
   return first.toSorted((one, other) => one.index - other.index).map(({ value }) => value);
 }
