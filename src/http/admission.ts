@@ -22,7 +22,8 @@ import {
   type Settlement,
 } from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
-import { isPast, OUT_OF_TIME } from "./heads.ts";
+import { waitError } from "./heads.ts";
+import { beforeDeadline } from "./records.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
@@ -46,23 +47,29 @@ function limitedSubjects(
 
 type Budget = BudgetStep | undefined | ServiceError;
 
-/** What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the counters cannot be read: the error of a limit. */
+/**
+ * What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the counters cannot be read: the error of a limit.
+ *
+ * @param deadline of the wait for the counters, on the clock of `performance.now()`; `null`: none.
+ */
 export function callerBudget(
   runtime: Pick<Runtime, "budgets">,
   { decider: { table, policies } }: Snapshot,
   identity: Identity,
+  deadline: number | null = null,
 ): Budget | Promise<Budget> {
   if (!policies.readsBudget) return undefined;
   const step = runtime.budgets?.stepOf(limitedSubjects(table, identity)) ?? "unlimited";
-  return step instanceof Promise ? step.then((known) => known ?? unknownBudget()) : step;
+  if (!(step instanceof Promise)) return step;
+  return new Promise((resolve) => {
+    beforeDeadline(step, deadline, (known) => resolve(known ?? waitError(deadline, UNKNOWN_BUDGET)));
+  });
 }
 
-function unknownBudget(): ServiceError {
-  return codedError(
-    "limits_unavailable",
-    "The router could not read the limit counters, which its policies need, so it does not send the request. Try again later.",
-  );
-}
+const UNKNOWN_BUDGET = codedError(
+  "limits_unavailable",
+  "The router could not read the limit counters, which its policies need, so it does not send the request. Try again later.",
+);
 
 /** The members of a request that its use depends on. */
 type SettledShape = Pick<RequestShape, "operation" | "stream">;
@@ -144,8 +151,11 @@ export function admitToLimits(
     if (result === null) return unlimited(estimateFor, plan);
     const now = quotas.now();
     call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
-    if ("refused" in result && result.refused === "limits_unavailable" && isPast(deadline)) return OUT_OF_TIME;
-    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate, estimateFor);
+    if ("refused" in result) {
+      const error = limitError(result, now);
+      return result.refused === "limits_unavailable" ? waitError(deadline, error) : error;
+    }
+    return new Reserved(quotas, result, estimate, estimateFor);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }

@@ -218,7 +218,7 @@ export function newRequestId(): string {
   return idBytes.toString("latin1");
 }
 
-/** The caller's own deadline has passed, whatever the router was waiting for. */
+/** The caller's own deadline has passed. */
 export const OUT_OF_TIME = codedError(
   "upstream_timeout_total",
   "The request's deadline passed before a provider's answer could be given.",
@@ -227,7 +227,14 @@ export const OUT_OF_TIME = codedError(
 /** Timers of Node fire up to so much before their time, milliseconds. */
 const EARLY = 2;
 
-/** @param deadline on the clock of `performance.now()`. */
-export function isPast(deadline: number): boolean {
-  return performance.now() + EARLY >= deadline;
+/**
+ * The error of a wait inside the router: 504 if the caller's own deadline has passed, whatever the wait was for.
+ *
+ * @param deadline on the clock of `performance.now()`; `null`: none. @param error otherwise.
+ */
+export function waitError<Other extends ServiceError | null>(
+  deadline: number | null,
+  error: Other,
+): Other | ServiceError {
+  return deadline !== null && performance.now() + EARLY >= deadline ? OUT_OF_TIME : error;
 }

@@ -17,8 +17,7 @@ import {
   commonHeaders,
   readClientRequestId,
   readProtocolHeaders,
-  isPast,
-  OUT_OF_TIME,
+  waitError,
 } from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
 import { admitToLimits, callerBudget, NO_ROUTE, type Admission } from "./admission.ts";
@@ -91,8 +90,7 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     }
     if ("code" in body) return recorder.refuse(snapshot, identity, body);
     recorder.read(body.bytes);
-    if (isPast(bounds.deadline)) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
-    const refusal = hold.beginRunning() ?? call.validate(body.value);
+    const refusal = waitError(bounds.deadline, null) ?? hold.beginRunning() ?? call.validate(body.value);
     if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
     const request = endpoint.surface.parse(body.value, body.bytes, readProtocolHeaders(endpoint.surface, incoming));
     if ("code" in request) return recorder.refuse(snapshot, identity, request);
@@ -113,7 +111,7 @@ async function decideAndAnswer(
 ): Promise<ServiceError | null> {
   const { endpoint, snapshot, recorder } = call;
   const { deadline } = bounds;
-  const left = callerBudget(call.runtime, snapshot, identity);
+  const left = callerBudget(call.runtime, snapshot, identity, deadline);
   const budget = left instanceof Promise ? await left : left;
   if (typeof budget === "object") return recorder.refuse(snapshot, identity, budget);
   // Where no policy reads the budget, the request stays as it is.

@@ -17,12 +17,12 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
-import { isPast, OUT_OF_TIME, routeHeader } from "./heads.ts";
+import { routeHeader, waitError } from "./heads.ts";
 import {
   answerRecord,
   attemptRecords,
+  beforeDeadline,
   decisionRecord,
-  onceWritten,
   recordHead,
   refusalRecord,
   rounded,
@@ -132,9 +132,9 @@ export class Recorder {
     this.#decision = record;
     const written = this.#evidence.decide(record);
     return new Promise((resolve) => {
-      onceWritten(written, deadline, (isWritten) => {
-        if (isWritten) return resolve(null);
-        const error = deadline !== null && isPast(deadline) ? OUT_OF_TIME : UNRECORDED;
+      beforeDeadline(written, deadline, (done) => {
+        if (done !== null) return resolve(null);
+        const error = waitError(deadline, UNRECORDED);
         this.#outcome = withoutCalls(error.status);
         resolve(error);
       });

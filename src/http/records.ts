@@ -240,29 +240,30 @@ export function rounded(milliseconds: number): number {
 const LOOK = 10_000;
 
 /**
- * Calls `then` once: with true when the record is on disk, with false when it cannot be, or at the deadline. One timer and no promise of its own, because
- * every request passes here.
+ * Calls `then` once: with the promise's value, or with `null` when it is rejected or at the deadline. One timer and no promise of its own, because every
+ * request passes here.
  *
  * @param deadline on the clock of `performance.now()`; `null`: none.
  */
-export function onceWritten(written: Promise<void>, deadline: number | null, then: (isWritten: boolean) => void): void {
+export function beforeDeadline<Value>(
+  waited: Promise<Value>,
+  deadline: number | null,
+  then: (value: Value | null) => void,
+): void {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const end = (isWritten: boolean): void => {
+  const end = (value: Value | null): void => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
-    then(isWritten);
+    then(value);
   };
   const look = (until: number): void => {
     const left = until - performance.now();
-    if (left <= 0) end(false);
+    if (left <= 0) end(null);
     else timer = setTimeout(look, Math.min(left, LOOK), until);
   };
   // Also where the deadline has passed: a record that is on disk already comes first.
   if (deadline !== null) timer = setTimeout(look, Math.max(1, Math.min(deadline - performance.now(), LOOK)), deadline);
-  written.then(
-    () => end(true),
-    () => end(false),
-  );
+  waited.then(end, () => end(null));
 }

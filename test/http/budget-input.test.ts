@@ -59,6 +59,14 @@ describe("input.budget of a request", () => {
     expect(reads()).toBe(0);
   });
 
+  it("is not waited for beyond the request's deadline", async () => {
+    reading = () => new Promise(() => {});
+    const { router, upstream } = await routerWith(true);
+    const refused = await post(router, hello, { "x-request-timeout-ms": "5" });
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([504, "upstream_timeout_total"]);
+    expect(upstream.calls).toEqual([]);
+  });
+
   it("is unknown without the counters: no policy is evaluated, and nothing is sent", async () => {
     reading = () => Promise.reject(new Error("no disk"));
     const { router, policies, upstream } = await routerWith(true);

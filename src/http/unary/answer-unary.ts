@@ -2,7 +2,6 @@ import { callKindOf } from "../../canon/operation.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { editSet, NO_EDITS, type EditSet } from "../../canon/generate/edit.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
@@ -13,7 +12,7 @@ import { Gathering, type Gathered } from "../../dispatch/gather.ts";
 import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
 import type { Settlement } from "../../limits/cost.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
-import type { Bounds } from "../heads.ts";
+import { OUT_OF_TIME, type Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../authenticate.ts";
@@ -142,7 +141,7 @@ class UnaryExchange {
       recorder.relayed(outcome, 0, settlement);
       if (isGone) return null;
       if (stop !== null) return stoppedError(stop);
-      return end === "deadline" ? outOfTime() : outcome.error;
+      return end === "deadline" ? OUT_OF_TIME : outcome.error;
     }
     const { answeredBy, calls } = gathered;
     const [first] = this.#opened.decision.plan;
@@ -243,10 +242,6 @@ class UnaryExchange {
 function freeAnswers(ends: Gathered["ends"], answer: UnaryAnswer): void {
   for (const end of ends ?? []) if ("bytes" in end) end.bytes.free();
   answer.bytes.free();
-}
-
-function outOfTime(): ServiceError {
-  return codedError("upstream_timeout_total", "Upstream failure: the request's deadline passed.");
 }
 
 function terminalOf(work: UnaryWork): RelayOutcome["terminal"] {

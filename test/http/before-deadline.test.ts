@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { onceWritten } from "../../src/http/records.ts";
+import { beforeDeadline } from "../../src/http/records.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
@@ -10,7 +10,7 @@ afterEach(() => {
 
 function waitFor(written: Promise<void>, deadline: number | null): boolean[] {
   const ends: boolean[] = [];
-  onceWritten(written, deadline, (isWritten) => ends.push(isWritten));
+  beforeDeadline(written, deadline, (value) => ends.push(value !== null));
   return ends;
 }
 
