@@ -22,7 +22,7 @@ export interface GatherJob extends WalkJob {
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
   readonly targetOf: (candidate: Candidate) => Target;
-  /** Largest answer to one part, bytes. */
+  /** Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times as many. */
   readonly maxAnswerBytes: number;
 }
 
@@ -66,7 +66,7 @@ export class Gathering {
   readonly #dropped = new Set<DroppedField>();
   readonly #ends: (PartEnd | undefined)[];
   readonly #running = new Set<PlanWalk<PartAnswer>>();
-  readonly #siblings = new Siblings();
+  readonly #siblings: Siblings;
   /** For each part the candidate that answered it. */
   readonly #answeredBy: (Candidate | undefined)[];
   #next = 0;
@@ -77,6 +77,7 @@ export class Gathering {
 
   constructor(job: GatherJob) {
     this.#job = job;
+    this.#siblings = new Siblings(job.maxAnswerBytes * PARTS_AT_ONCE);
     this.#ends = job.task.parts.map(() => undefined);
     this.#answeredBy = job.task.parts.map(() => undefined);
   }
@@ -131,7 +132,7 @@ export class Gathering {
   async #runPart(index: number): Promise<void> {
     const part = this.#job.task.parts[index];
     if (part === undefined) throw new Error("gather: no such part");
-    const walk = this.#walkOf(part);
+    const walk = this.#walkOf(part, index);
     this.#running.add(walk);
     if (this.#stopped !== null) walk.stop(this.#stopped, "finish");
     const { answer } = await walk.run().finally(() => this.#running.delete(walk));
@@ -139,16 +140,15 @@ export class Gathering {
     if (answer === null) {
       const failure = failureError(walk.failed);
       this.#ends[index] = { failure };
-      if (this.#job.task.takesGaps || this.#failure !== null) return;
-      this.#failure = { index, error: failure };
-      return this.#endAll("abandoned");
+      if (!this.#job.task.takesGaps) this.#fail(index, failure);
+      return;
     }
     for (const field of answer.dropped) this.#dropped.add(field);
     this.#ends[index] = { result: answer.result, bytes: answer.bytes };
     this.#answeredBy[index] = answer.candidate;
   }
 
-  #walkOf(part: UnaryPart): PlanWalk<PartAnswer> {
+  #walkOf(part: UnaryPart, index: number): PlanWalk<PartAnswer> {
     const { callersBody, deadline, ownDialect, targetOf, maxAnswerBytes } = this.#job;
     const siblings = this.#siblings;
     return new PlanWalk<PartAnswer>(
@@ -157,12 +157,25 @@ export class Gathering {
         prepare: (candidate, connection) => {
           const translated = candidate.endpoint.dialect !== ownDialect;
           const call = part.callTo(targetOf(candidate));
-          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, maxAnswerBytes, translated);
+          const most = maxAnswerBytes;
+          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, most, translated, siblings);
         },
-        report: (report) => siblings.add(report),
+        report: (report) => {
+          siblings.add(report);
+          const { candidate, failure } = report;
+          if (siblings.isFull && failure?.kind === "too_large")
+            this.#fail(index, failureError([{ endpoint: candidate.endpoint.id, failure }]));
+        },
       },
       siblings,
     );
+  }
+
+  /** The request has no answer; the first such error counts. */
+  #fail(index: number, error: ServiceError): void {
+    if (this.#failure !== null) return;
+    this.#failure = { index, error };
+    this.#endAll("abandoned");
   }
 
   #endAll(cause: StopCause): void {

@@ -26,6 +26,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   readonly #call: UnaryCall;
   readonly #startedAt = performance.now();
   readonly #maxAnswerBytes: number;
+  readonly #siblings: Siblings;
   #collected = 0;
 
   /** @param callers the body as the caller sent it. @param deadline on the clock of `performance.now()`. */
@@ -37,6 +38,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     deadline: number,
     maxAnswerBytes: number,
     translated: boolean,
+    siblings: Siblings,
   ) {
     super(connection, {
       path: `${connection.pathPrefix}${call.path}`,
@@ -52,6 +54,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     this.#candidate = candidate;
     this.#call = call;
     this.#maxAnswerBytes = maxAnswerBytes;
+    this.#siblings = siblings;
   }
 
   stop(cause: StopCause): void {
@@ -64,7 +67,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
 
   protected mayCollect(count: number): boolean {
     this.#collected += count;
-    return this.#collected <= this.#maxAnswerBytes;
+    return this.#siblings.mayCollect(count) && this.#collected <= this.#maxAnswerBytes;
   }
 
   protected whole(bytes: AnswerBytes): void {
@@ -80,6 +83,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   }
 
   #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
+    if (answer === null && !this.ended) this.#siblings.discard(this.#collected);
     // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
     const firstToken = isTimed ? performance.now() - this.#startedAt : null;
@@ -93,8 +97,28 @@ export class Siblings {
   /** Provider id → calls of this request under way. */
   readonly #calls = new Map<string, number>();
   readonly #reports = new Map<string, AttemptReport & { readonly calls: number }>();
+  readonly #maxBytes: number;
+  #bytes = 0;
   #madeCalls = 0;
   #waiting: (() => void)[] = [];
+  /** The parts together have more bytes than the request may: no further call can help. */
+  isFull = false;
+
+  /** @param maxBytes most bytes of all answers that are kept or under way. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  mayCollect(count: number): boolean {
+    this.#bytes += count;
+    this.isFull ||= this.#bytes > this.#maxBytes;
+    return !this.isFull;
+  }
+
+  /** Subtracts the bytes of an answer that is not kept. */
+  discard(count: number): void {
+    this.#bytes -= count;
+  }
 
   callBegins(provider: string): void {
     this.#calls.set(provider, (this.#calls.get(provider) ?? 0) + 1);

@@ -57,7 +57,8 @@ ${ENVIRONMENT_HELP}
                       how long a connection is kept without a request, 1 to 3600: longer than the balancer in front
                       keeps its own (default: 75)
   --max-answer-bytes N
-                      largest answer in one piece, or part of a batch, that a provider may send (default: 33554432)
+                      largest answer in one piece, or part of a batch, that a provider may send (default: 33554432);
+                      all parts together may have four times as many bytes
   --egress-proxy      call providers and issuers of tokens through $HTTPS_PROXY or $HTTP_PROXY, hosts of $NO_PROXY directly
   --max-body-bytes N  largest body of a request (default: 33554432)
   --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503

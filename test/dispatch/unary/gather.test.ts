@@ -276,13 +276,38 @@ describe("gathering parts", () => {
     expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
   });
 
-  it("bounds the answer to each part alone, whatever all of them hold together", async () => {
-    const task = echoTask(["x", "y", "z", "u", "v", "w"], 1, false);
+  it("bounds the answer to each part alone up to four times the bound", async () => {
+    const task = echoTask(["x", "y", "z", "u"], 1, false);
     const job = jobOf([{ id: "a", reply: () => ok }], emptyCallLog(), { task, maxAnswerBytes: 5 });
     const gathered = await new Gathering(job).run();
-    expect(textsOf(gathered)).toHaveLength(6);
     const bytes = gathered.ends?.map((end) => ("bytes" in end ? end.bytes.whole.length : 0)) ?? [];
-    expect(bytes).toEqual([5, 5, 5, 5, 5, 5]);
+    expect(bytes).toEqual([5, 5, 5, 5]);
+  });
+
+  it.each([false, true])(
+    "ends a request whose parts exceed four bounds, and counts paid parts (gaps: %s)",
+    async (gaps) => {
+      const log = emptyCallLog();
+      const task = echoTask(["x", "y", "z", "u", "v", "w", "p", "q"], 1, gaps);
+      const stubs = ["a", "b"].map((id) => ({ id, reply: () => ok }));
+      const gathered = await new Gathering(jobOf(stubs, log, { task, maxAnswerBytes: 5 })).run();
+      expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
+      expect(gathered.answered).toHaveLength(4);
+      expect(gathered.spentTokens).toBe(gathered.answered.reduce((sum, part) => sum + (part.inputTokens ?? 0), 0));
+      // No other endpoint is paid for a part that cannot be kept, and no part begins afterwards.
+      expect(log.calls.filter(({ endpoint }) => endpoint === "b")).toEqual([]);
+      expect(log.calls.length).toBeLessThan(9);
+      expect(gathered.attempts.map(({ failure }) => failure?.kind ?? null)).toContain("too_large");
+    },
+  );
+
+  it("does not count the bytes of an answer that is discarded", async () => {
+    const task = echoTask(["x", "y", "z", "u"], 1, false);
+    const job = jobOf([{ id: "a", reply: failing(2, { kind: "permuted" }) }], emptyCallLog(), {
+      task,
+      maxAnswerBytes: 5,
+    });
+    expect((await new Gathering(job).run()).error).toBe(null);
   });
 });
 
