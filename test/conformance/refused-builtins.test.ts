@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { checkReferences } from "../../src/policy/contract/references.ts";
+import type { ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { ARTEFACT_DIRECTORY, readManifest } from "../../src/policy/toolchain/artefact.ts";
 import { KNOWN_DIFFERENCES } from "./known-differences.ts";
@@ -22,18 +24,31 @@ function allowed(): readonly string[] {
   return [...list.replaceAll(/\/\/.*/g, "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name);
 }
 
+async function refusedCalls(): Promise<ModuleFacts> {
+  const calls = refused.map((name, index) => `r${index} if ${name}(1)`).join("\n\n");
+  const source = { path: "a.rego", text: `package a\n\n${calls}\n` };
+  const [facts] = (await createToolchain({ cache: null }).check({ modules: [source], units: [], input_schema: null }))
+    .modules;
+  if (facts === undefined) throw new Error("no facts of the module");
+  return facts;
+}
+
 test("OPA knows every refused built-in, and policies have none of them", async () => {
   expect(new Set(refused).size).toBe(refused.length);
-  const calls = refused.map((name, index) => `r${index} if ${name}(1)`).join("\n\n");
-  const toolchain = createToolchain({ cache: null });
-  const { modules } = await toolchain.check({
-    modules: [{ path: "a.rego", text: `package a\n\n${calls}\n` }],
-    units: [],
-    input_schema: null,
-  });
   // OPA's own test suite registers test.sleep; OPA itself does not have it.
   const known = refused.filter((name) => name !== "test.sleep");
-  expect(modules[0]?.builtins.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+  const { builtins: called } = await refusedCalls();
+  expect(called.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+});
+
+test("every refused built-in has a hint of its own, which calls no refused built-in", async () => {
+  const file = { kind: "policy", name: "a", package: ["a"], source: { path: "a.rego", text: "" } } as const;
+  const facts = await refusedCalls();
+  const all = refused.map((name) => ({ name, nondeterministic: false, row: 1, col: 1 }));
+  const hints = checkReferences(file, { ...facts, builtins: all }, new Map()).map(({ hint }) => hint);
+  expect(refused.filter((_, index) => hints[index]?.includes("docs/builtins.md") !== false)).toEqual([]);
+  const called = hints.flatMap((hint) => hint.match(/[a-z_\d]+(?:\.[a-z_\d]+)*(?=\()/g) ?? []);
+  expect(called.filter((name) => !allowed().includes(name))).toEqual([]);
 });
 
 test("docs/builtins.md lists what there is and what there is not", () => {

@@ -17,7 +17,7 @@ const TIME = "The time of the request is in input.time.hour and input.time.day."
 const IDENTITY = "The caller is verified already: read input.workspace.labels and input.key.labels.";
 const NETWORK = "A policy calls nothing: put facts into labels of keys and workspaces, or into routes.yaml.";
 
-/** Replacements of refused built-ins; the first form that fits. docs/builtins.md lists what there is. */
+/** Replacements of refused built-ins; the first form that fits. */
 const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   [/^(?:sprintf|internal\.template_string|strings\.render_template|json\.marshal_with_options|yaml\.marshal)$/, TEXT],
   [/^trace$/, "`signalbox explain` prints how a request is decided."],
@@ -39,7 +39,15 @@ const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   [/^(?:http\.|net\.lookup|providers\.)/, NETWORK],
   [/^opa\.runtime$/, "Write values that differ by environment into an overlay of routes.yaml."],
   [/^(?:rand\.|uuid\.)/, "Equal requests get equal decisions: shares of traffic are `weights` of a route."],
-  [/./, "Compare members of `input` themselves, which are finite values; docs/builtins.md lists the built-ins."],
+  [/^(?:base64url|hex|urlquery)\./, "Compare the encoded text itself, or write base64url.encode(text)."],
+  [/^uri\./, 'Write startswith(text, "https://host/"), or split(text, "/") and compare its parts.'],
+  [/^units\./, "Write the number in its base unit: 1048576 for 1Mi."],
+  [/^yaml\./, "Write facts as labels of keys and workspaces, or json.unmarshal(text) of JSON."],
+  [/^json\.\w+_schema$/, "Check members alone: is_string(x), count(object.keys(x) - names) == 0."],
+  [/^json\.patch$/, "Write object.union(left, right) or json.remove(object, paths)."],
+  [/^graph\./, "Write graph.reachable(graph, roots)."],
+  [/^(?:graphql|rego)\./, "A policy reads no source text: compare members of `input`, which docs/policies.md lists."],
+  [/^(?:internal\.test_case|test\.sleep)$/, "Only test runners have it: write a rule whose name begins with test_."],
 ];
 
 /** What a module may call and read besides its input. Tests may do more: they replace data and call their policy. */
