@@ -78,7 +78,7 @@ function questionClass({ model, shape, preferences }: Question): string {
 
 function shapeClass(shape: RequestShape): string {
   const { needs, features, signatureFamilies } = shape;
-  const lists = `${needs.length === 0 ? "" : needs.join()}|${features.length === 0 ? "" : features.join()}|${signatureFamilies.length === 0 ? "" : signatureFamilies.join()}`;
+  const lists = `${needs.join()}|${features.join()}|${signatureFamilies.join()}`;
   const size = `${shape.context}|${shape.maxOutput}|${shape.reasoningEffort}|${shape.dimensions ?? ""}`;
   return `${shape.operation}|${shape.stream ? "stream" : ""}|${lists}|${size}`;
 }

@@ -70,8 +70,7 @@ const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> 
 /** The reason that a value stands for; `other` for an unknown one, `null` where there is none (no text, empty, or `"null"`, which DashScope sends). */
 export function finishReason(value: JsonValue | undefined): FinishReason | null {
   if (typeof value !== "string" || value === "" || value === "null") return null;
-  // Values in their protocol's own case are most of them.
-  const known = Object.hasOwn(ENDS, value) ? value : value.toLowerCase();
+  const known = value.toLowerCase();
   return (Object.hasOwn(ENDS, known) ? ENDS[known] : undefined) ?? "other";
 }
 

@@ -389,6 +389,7 @@ describe("preferences", () => {
     ["sort by price", { sort: { by: "price", partition: "model" } }, ["b", "a"]],
     ["order wins over sort", { sort: { by: "price", partition: "model" }, order: ["p"] }, ["a", "b"]],
     ["max price", { max_price: { input: 0.5 } }, ["b"]],
+    ["max price of output and of a request", { max_price: { output: 1, request: 0 } }, ["b"]],
   ] as const)("%s", (_, preferences, expected) => {
     const cheap = endpoint("b", { provider: "q", region: "us-east", price: { input: 0.5, output: 1, request: 0 } });
     const rows = table({ endpoints: [endpoint("a"), cheap] });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { FEATURE_NAMES } from "../../src/canon/generate/feature.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
+import { REASONING_EFFORTS, type RequestShape, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
 import { fakePolicies, identity, shape, table } from "../support/table.ts";
@@ -61,6 +61,23 @@ describe("the memo", () => {
     expect(policies.requested).toHaveLength(1);
     decider.decide({ ...identity, labels: ["eu"] }, question);
     expect(policies.requested).toHaveLength(2);
+  });
+
+  it.each<[Partial<RequestShape>]>([
+    [{ operation: "embeddings" }],
+    [{ needs: ["tools"] }],
+    [{ features: ["conversation"] }],
+    [{ stream: true }],
+    [{ context: "to_4k" }],
+    [{ maxOutput: "to_1k" }],
+    [{ reasoningEffort: "low" }],
+    [{ signatureFamilies: ["one"] }],
+    [{ dimensions: 256 }],
+  ])("keeps no decision for a request that differs in its shape: %j", (more) => {
+    const decider = createDecider(table(), fakePolicies(), () => 0);
+    const ask = (other: Partial<RequestShape>) =>
+      decider.decide(identity, { model: "r", shape: shape(other), preferences: null });
+    expect(ask(more)).not.toBe(ask({}));
   });
 
   const question = { model: "r", shape: shape(), preferences: null };

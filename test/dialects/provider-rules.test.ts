@@ -128,6 +128,7 @@ describe("what a provider requires of a request is fitted on record", () => {
     expect(numbers({ reasoning_effort: "low", temperature: 0.2 })).toEqual({ dropped: true });
     expect(numbers({ reasoning_effort: "low", temperature: 1 })).toEqual({ temperature: 1, dropped: false });
     expect(numbers({ reasoning_effort: "low", top_p: 0.97 })).toEqual({ top_p: 0.97, dropped: false });
+    expect(numbers({ reasoning_effort: "low", top_p: 0.94 })).toEqual({ dropped: true });
     expect(numbers({ temperature: 0.5, top_p: 0.9 })).toEqual({ temperature: 0.5, dropped: true });
     expect(numbers({ temperature: 0.2 })).toEqual({ temperature: 0.2, dropped: false });
   });

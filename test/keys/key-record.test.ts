@@ -73,6 +73,7 @@ describe("createKey", () => {
     ["environment", { environment: CANARY }],
     ["environment", { environment: "" }],
     ["workload", { workload: CANARY }],
+    ["workload", { workload: "sbx_prod_canary-of-a-secret" }],
     ["labels", { labels: ["ok", CANARY] }],
     ["labels", { labels: Array.from({ length: 33 }, (_, index) => `l${index}`) }],
     ["expires_at", { expiresAt: NOW }],

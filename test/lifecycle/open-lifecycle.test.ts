@@ -44,11 +44,17 @@ describe("several at once", () => {
   it("gives up, and says so, where somebody else is always quicker", async () => {
     const log = new MemoryPolicyLog();
     await (await LifecycleContext.open(log)).observe([file("p", "a")]);
-    const slow = await openLifecycle(log, Date.now, () => Promise.resolve());
+    let pauses = 0;
+    const slow = await openLifecycle(log, Date.now, () => {
+      pauses += 1;
+      return Promise.resolve();
+    });
     log.append = () => Promise.resolve(false);
     const approval = { policy: "p", digest: digestOf("a"), by: actor("me"), report: null };
     expect(await slow.approve(approval)).toEqual({ fault: "busy" });
+    expect(pauses).toBe(400);
     await expect(slow.observe([file("p", "z")], "start", "t")).rejects.toThrow(StoreUnavailableError);
+    expect(pauses).toBe(800);
   });
 });
 

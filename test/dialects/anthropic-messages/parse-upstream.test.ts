@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
+import { UsageTally } from "../../../src/dialects/anthropic-messages/ending.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, encoder, frame, hello, targetWith } from "./target.ts";
 
@@ -321,4 +322,11 @@ describe("an answer with an error status", () => {
     const { param: _, ...rest } = read(status, value);
     expect(rest).toEqual({ kind, status, retryAfter: null, code });
   });
+});
+
+it("usage is unknown until the provider has sent some", () => {
+  const tally = new UsageTally();
+  expect([tally.usage, tally.add(null), tally.usage]).toEqual([null, false, null]);
+  expect(tally.add({ output_tokens: 1 })).toBe(true);
+  expect(tally.usage).toMatchObject({ output: 1 });
 });
