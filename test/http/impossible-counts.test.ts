@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { limited } from "./limited-router.ts";
 import { answerJson, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
 
 const ANSWER = {
@@ -33,5 +34,21 @@ describe("counts that cannot be right", () => {
     expect(outcome?.outputTokens ?? 0).toBeLessThanOrEqual(50);
     expect(outcome?.cacheReadTokens ?? 0).toBeLessThanOrEqual(outcome?.inputTokens ?? 0);
     expect(outcome?.reasoningTokens ?? 0).toBeLessThanOrEqual(outcome?.outputTokens ?? 0);
+  });
+
+  it.each([
+    ["what nothing limits", {}],
+    ["limited requests", { requestsPerMinute: 9 }],
+    ["limited tokens", { tokensPerMinute: 1_000_000 }],
+  ] as const)("are marked as estimated in the evidence of %s, and possible ones are not", async (_, limits) => {
+    let usage = { prompt_tokens: 11, completion_tokens: 7 };
+    const upstream = await startUpstream((response) => answerJson(response, { ...ANSWER, usage }));
+    const { router } = await limited(tableOver([upstream]), limits);
+    const body = { ...BODY, model: Object.keys(tableOver([upstream]).routes)[0] };
+    await post(router, body);
+    usage = { prompt_tokens: 11, completion_tokens: 900_000 };
+    await post(router, body);
+    await router.settled(2);
+    expect(router.outcomes.map(({ estimated = false }) => estimated)).toEqual([false, true]);
   });
 });

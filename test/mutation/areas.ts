@@ -15,8 +15,8 @@ export const AREAS: Readonly<Record<string, Area>> = {
     wider: ["test/http/dispatch", "test/http/relay", "test/http/provider-faults", "test/http/cut-streams"],
   },
   "src/http/admission.ts": {
-    tests: ["test/http/limits", "test/http/budget-input"],
-    wider: ["test/http/fair-share", "test/http/spend", "test/http/costs", "test/http/impossible-counts"],
+    tests: ["test/http/limits", "test/http/budget-input", "test/http/impossible-counts"],
+    wider: ["test/http/fair-share", "test/http/spend", "test/http/costs", "test/http/split-batch"],
   },
   "src/keys": { tests: ["test/keys"], wider: ["test/http/keys", "test/security/who-calls"] },
   "src/lifecycle": { tests: ["test/lifecycle"], wider: ["test/http/policies", "test/governance"] },
