@@ -18,6 +18,7 @@ import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
 import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
+import { measureReplicas } from "./evidence-replicas.ts";
 import { cpuMicroseconds } from "./process-figures.ts";
 
 const BATCHES = 200;
@@ -190,6 +191,10 @@ function postgresCpu(): number {
 const at = (times: readonly number[], share: number): string =>
   (times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0).toFixed(2);
 
+if (process.argv.length > 2) {
+  await measureReplicas(process.argv.slice(2));
+  process.exit();
+}
 const url = process.env["SIGNALBOX_BENCH_POSTGRES_URL"];
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
 try {

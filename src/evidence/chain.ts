@@ -22,15 +22,13 @@ export interface ChainRow extends ChainLink {
   readonly columns?: RowColumns;
 }
 
-/** Copies of what the record says, outside the chain: readings, selections and retention go by them. */
+/** What a row is found by, outside the chain: copies of what the records say that are stored together with it. */
 export interface RowColumns {
-  readonly requestId: string;
-  /** Whole milliseconds since the epoch. */
-  readonly at: number;
-  /** Of an outcome, that of its decision. */
-  readonly workspace: string | null;
-  /** Whether a look-up by the request's id finds it; `true` where absent. */
-  readonly isFound?: boolean;
+  /** Smallest and largest request id. */
+  readonly lowest: string;
+  readonly highest: string;
+  /** An empty text where no key was accepted. */
+  readonly workspaces: readonly string[];
 }
 
 /**
@@ -98,8 +96,9 @@ export class ChainVerifier {
   readonly #remembered = new Map<number, string[]>();
   readonly #fromGenesis: boolean;
   readonly #running = new Map<string, Decided>();
-  #ended = new Set<string>();
-  #endedBefore: ReadonlySet<string> = new Set();
+  /** With the positions of their outcomes. */
+  #ended = new Map<string, number>();
+  #endedBefore: ReadonlyMap<string, number> = new Map();
   #head: ChainLink;
   #rows = 0;
 
@@ -126,9 +125,14 @@ export class ChainVerifier {
     return this.#running.size;
   }
 
-  /** Positions of the decisions seen whose outcome has not been. */
-  runningPositions(): readonly number[] {
-    return [...this.#running.values()].map(({ position }) => position);
+  /** Positions of the decisions seen whose outcome has not been, by request id. */
+  runningPositions(): ReadonlyMap<string, number> {
+    return new Map([...this.#running].map(([requestId, { position }]) => [requestId, position]));
+  }
+
+  /** Where the request ended; `null` where that was not seen, or is long ago. */
+  endOf(requestId: string): number | null {
+    return this.#ended.get(requestId) ?? this.#endedBefore.get(requestId) ?? null;
   }
 
   /** Whether the beginning itself is what was remembered of it. Call before the first row. */
@@ -158,20 +162,16 @@ export class ChainVerifier {
   #causeIn(row: ChainRow): ChainCause | null {
     if (chainHash(this.#head.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
     if (!this.#matches(row)) return "anchor";
-    const facts = factsOf(row.record);
+    const facts = readFacts(row.record);
     if (facts === null) return "unreadable";
-    const { requestId, at, workspace } = facts;
+    const { requestId, workspace } = facts;
     const decided = row.kind === "decision" ? { position: row.position, workspace } : this.#running.get(requestId);
-    const cause = row.kind === "decision" ? this.#decide(facts, row.position) : this.#settle(requestId);
+    const cause = row.kind === "decision" ? this.#decide(facts, row.position) : this.#settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
-    const { columns } = row;
-    const isTrue =
-      columns.requestId === requestId &&
-      columns.isFound !== false &&
-      (at === null || columns.at === Math.trunc(at)) &&
-      // Where the decision was pruned, nothing says any more whose outcome it is.
-      (decided === undefined || columns.workspace === decided.workspace);
-    return isTrue ? null : "column";
+    const { lowest, highest, workspaces } = row.columns;
+    // Where the decision was pruned, nothing says any more whose outcome it is.
+    const isListed = decided === undefined || workspaces.includes(decided.workspace ?? "");
+    return isListed && requestId >= lowest && requestId <= highest ? null : "column";
   }
 
   #matches({ position, hash }: ChainLink): boolean {
@@ -179,25 +179,21 @@ export class ChainVerifier {
   }
 
   #decide({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
-    if (this.#running.has(requestId) || this.#hasEnded(requestId)) return "duplicate";
+    if (this.#running.has(requestId) || this.endOf(requestId) !== null) return "duplicate";
     this.#running.set(requestId, { position, workspace });
     return null;
   }
 
-  #settle(requestId: string): ChainCause | null {
-    if (this.#hasEnded(requestId)) return "duplicate";
+  #settle(requestId: string, position: number): ChainCause | null {
+    if (this.endOf(requestId) !== null) return "duplicate";
     // What was pruned may hold the decision; from the very beginning there is no such excuse.
     if (!this.#running.delete(requestId) && this.#fromGenesis) return "outcome_before_decision";
     if (this.#ended.size >= ENDED_REMEMBERED) {
       this.#endedBefore = this.#ended;
-      this.#ended = new Set();
+      this.#ended = new Map();
     }
-    this.#ended.add(requestId);
+    this.#ended.set(requestId, position);
     return null;
-  }
-
-  #hasEnded(requestId: string): boolean {
-    return this.#ended.has(requestId) || this.#endedBefore.has(requestId);
   }
 }
 
@@ -206,14 +202,17 @@ interface Decided {
   readonly workspace: string | null;
 }
 
-interface RecordFacts {
+/** The members that every reader of a record needs. */
+export interface RecordFacts {
   readonly requestId: string;
-  /** `null` where the record does not say. */
-  readonly at: number | null;
+  /** Milliseconds since the epoch; 0 where the record does not say. */
+  readonly at: number;
+  /** `null` for an outcome, and where no key was accepted. */
   readonly workspace: string | null;
 }
 
-function factsOf(record: string): RecordFacts | null {
+/** `null` for a text that has no request id. */
+export function readFacts(record: string): RecordFacts | null {
   try {
     const value: unknown = parseJson(record);
     if (typeof value !== "object" || value === null) return null;
@@ -225,7 +224,7 @@ function factsOf(record: string): RecordFacts | null {
     if (typeof requestId !== "string") return null;
     return {
       requestId,
-      at: typeof at === "number" ? at : null,
+      at: typeof at === "number" ? at : 0,
       workspace: typeof workspace === "string" ? workspace : null,
     };
   } catch {

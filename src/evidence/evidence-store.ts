@@ -106,8 +106,10 @@ export interface EvidenceLog {
   notedHead(): Promise<NotedHead | null>;
   /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
-  /** Positions of the decisions that the store has as not ended, in order. */
-  openDecisions(): Promise<readonly number[]>;
+  /** Request ids of the decisions that the store has as not ended. */
+  openRequests(): Promise<readonly string[]>;
+  /** Batches of records that were written and are not there, before they were part of the log. */
+  missing(): Promise<readonly MissingBatches[]>;
   /** Processes that write the log, and those that were lost in the last hour; the oldest first. A process is there from its first decision on. */
   processes(): Promise<readonly EvidenceProcess[]>;
   /** Oldest first. Where rows were pruned, the log begins after one of them. */
@@ -135,6 +137,14 @@ export interface EvidenceProcess {
   readonly seenAt: number;
   /** `lost`: it did not close, and its lease is over. */
   readonly state: "running" | "lost";
+}
+
+/** A process numbers its batches from 1, without a hole. */
+export interface MissingBatches {
+  readonly process: number;
+  /** Numbers of the first and the last. */
+  readonly first: number;
+  readonly last: number;
 }
 
 /** For how long a lost process is listed, milliseconds. */

@@ -1,3 +1,5 @@
+import { readRows, type StoredBatch } from "./batch/lines.ts";
+
 /** A row of the log as far as pruning looks at it. */
 export interface ScannedRow {
   readonly position: number;
@@ -39,11 +41,11 @@ export class PruneScan {
   /**
    * Takes the next rows, in order; false when no more are wanted.
    *
-   * @param oldestOpen position of the oldest decision without an outcome
+   * @param open request ids of the decisions without an outcome
    */
-  take(rows: readonly ScannedRow[], oldestOpen: number | null): boolean {
+  take(rows: Iterable<ScannedRow>, open: ReadonlySet<string>): boolean {
     for (const { position, at, kind, requestId, isEnd } of rows) {
-      if (at >= this.#before || position === oldestOpen) this.#over = true;
+      if (at >= this.#before || open.has(requestId)) this.#over = true;
       if (this.#over) return false;
       this.#firstAt ??= at;
       this.#end = position;
@@ -54,7 +56,15 @@ export class PruneScan {
       this.#newestAt = at;
       if (this.#running.size === 0) this.#quiet = position;
     }
-    return rows.length > 0;
+    return true;
+  }
+
+  /** The same with a batch, which is deleted whole. */
+  takeBatch(batch: StoredBatch, open: ReadonlySet<string>): boolean {
+    return this.take(
+      readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last })),
+      open,
+    );
   }
 
   /** The last position to delete; 0 for none. */

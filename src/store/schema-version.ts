@@ -1,11 +1,30 @@
+interface Step {
+  /** Rises. */
+  readonly version: number;
+}
+
+/** A schema that a database can have. */
+export interface SchemaVersions<OneStep extends Step> {
+  /** The oldest version from which steps lead to the newest. */
+  readonly oldest: number;
+  /** Makes the whole schema of an empty database. */
+  readonly baseline: OneStep;
+  /** From the oldest version on; steps up to the baseline's version lead to the same schema. */
+  readonly steps: readonly OneStep[];
+}
+
+export function newestVersion({ baseline, steps }: SchemaVersions<Step>): number {
+  return Math.max(baseline.version, ...steps.map(({ version }) => version));
+}
+
 /**
  * Why a database with this schema cannot be used; `null` where steps lead from it to the newest.
  *
  * @param present version of the database's schema; 0 for an empty one
- * @param steps of the engine: the first makes the whole schema of an empty database
  */
-export function schemaVersionFault(present: number, steps: readonly { readonly version: number }[]): string | null {
-  const [oldest, newest] = [steps[0]?.version ?? 0, steps.at(-1)?.version ?? 0];
+export function schemaVersionFault(present: number, versions: SchemaVersions<Step>): string | null {
+  const { oldest } = versions;
+  const newest = newestVersion(versions);
   if (present > newest) {
     return `this database has schema version ${present}, and this program supports versions up to ${newest}; run the newer program, or use another database`;
   }
@@ -13,4 +32,14 @@ export function schemaVersionFault(present: number, steps: readonly { readonly v
     return `this database has schema version ${present}, and this program converts versions from ${oldest} only; read it with the program that wrote it, and use another database here`;
   }
   return null;
+}
+
+/** What brings a database with this schema up to date, in order. */
+export function missingSteps<OneStep extends Step>(
+  present: number,
+  { baseline, steps }: SchemaVersions<OneStep>,
+): readonly OneStep[] {
+  const from = present === 0 ? baseline.version : present;
+  const later = steps.filter(({ version }) => version > from);
+  return present === 0 ? [baseline, ...later] : later;
 }

@@ -154,6 +154,8 @@ export function evidenceLogLaws(store: () => Store): void {
 async function end(store: Store, id: string, at?: number): Promise<void> {
   store.evidence.settle({ ...outcomeRecord(id), ...(at === undefined ? {} : { at }) });
   await store.evidence.flush();
+  // What is read is a part of the log: the next records are in another batch, which a prune can leave.
+  await store.evidence.head();
 }
 
 /** A decision and its outcome. @param at of both, milliseconds since the epoch */

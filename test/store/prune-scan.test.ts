@@ -19,11 +19,11 @@ function rowsOf(ends: readonly (number | null)[], cuts?: readonly number[]): Sca
   });
 }
 
-function through(rows: readonly ScannedRow[], before: number, oldestOpen: number | null = null, page = 2): number {
+function through(rows: readonly ScannedRow[], before: number, open: readonly string[] = [], page = 2): number {
   const scan = new PruneScan(before);
   for (let more = true; more;) {
     const next = rows.filter(({ position }) => position > scan.end).slice(0, page);
-    more = scan.take(next, oldestOpen);
+    more = next.length > 0 && scan.take(next, new Set(open));
   }
   return scan.through;
 }
@@ -49,8 +49,8 @@ describe("where a prune ends", () => {
   });
 
   it("is before a decision that has not ended", () => {
-    expect(through(rowsOf([2, null, null, 5, null]), 100 * HOUR, 3)).toBe(2);
-    expect(through(rowsOf([null, 3, null]), 100 * HOUR, 1)).toBe(0);
+    expect(through(rowsOf([2, null, null, 5, null]), 100 * HOUR, ["r0"])).toBe(2);
+    expect(through(rowsOf([null, 3, null]), 100 * HOUR, ["r0"])).toBe(0);
   });
 
   it("is at a moment when nothing ran", () => {
@@ -62,7 +62,7 @@ describe("where a prune ends", () => {
 
   it("is at the end of rows that are kept together", () => {
     const rows = [2, null, 4, null, 6, null];
-    expect(through(rowsOf(rows, [3, 4, 6]), 100 * HOUR, 6)).toBe(4);
+    expect(through(rowsOf(rows, [3, 4, 6]), 100 * HOUR, ["r5"])).toBe(4);
     expect(through(rowsOf(rows, [3, 6]), 5 * HOUR)).toBe(0);
     const overlapping = Array.from({ length: 40 }, (_, index) => index + 3);
     expect(through(rowsOf(overlapping, [10, 30]), 35 * HOUR)).toBe(30);

@@ -10,7 +10,8 @@ import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { IN_MEMORY, openDatabase } from "../../src/store/sqlite/database.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { VERSIONS } from "../../src/store/sqlite/migrations.ts";
+import { newestVersion } from "../../src/store/schema-version.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { groupingOf } from "../governance/agreement.ts";
@@ -129,7 +130,7 @@ describe("a file that cannot be used", () => {
   it("of a newer version is left alone", async () => {
     const path = databaseFile();
     await (await openSqliteStore({ path })).close();
-    const newest = MIGRATIONS.at(-1)?.version ?? 0;
+    const newest = newestVersion(VERSIONS);
     const database = new DatabaseSync(path);
     database.exec(`INSERT INTO migrations VALUES (${newest + 1}, 'future', 0)`);
     database.close();

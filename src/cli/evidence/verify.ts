@@ -6,7 +6,7 @@ import {
   GENESIS,
   type ChainRow,
 } from "../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-store.ts";
+import type { EvidenceAnchor, EvidenceLog, MissingBatches } from "../../evidence/evidence-store.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
@@ -24,6 +24,14 @@ const CAUSES: Readonly<Record<ChainCause, string>> = {
 /** One line for people. */
 export function describeFault({ position, cause }: ChainFault): string {
   return `does not verify at position ${position}: ${CAUSES[cause]} (${cause})`;
+}
+
+function describeMissing(missing: readonly MissingBatches[]): readonly string[] {
+  if (missing.length === 0) return [];
+  const names = missing.map(({ process, first, last }) => `${first} to ${last} of process ${process}`);
+  return [
+    `lacks batches of records that were written: ${names.join(", ")} (missing); look for them in the former primary, or in a later backup`,
+  ];
 }
 
 /** A prune while the log is read takes rows away in front of the reader; it then begins again behind them. */
@@ -55,11 +63,17 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
       checkNoted(from, anchors, noted) ??
       (await verifyRows(verifier, walkLog(log, from.position))) ??
       (await verifyOpen(verifier, log));
-    if (fault === null) return summary(from, verifier, anchors, { noted, server });
-    const wasPruned = fault.cause === "gap" && (await startOf(log)).from.position > from.position;
+    const missing = await log.missing();
+    if (fault === null && missing.length === 0) return summary(from, verifier, anchors, { noted, server });
+    const wasPruned = fault?.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
-      const what = fault.cause === "end" ? describeCutEnd(verifier.head, remembered) : describeFault(fault);
-      return notVerified(`the log ${what}`, { position: fault.position, cause: fault.cause });
+      const details = fault === null ? {} : { position: fault.position, cause: fault.cause };
+      const ends = fault?.cause === "end" ? describeCutEnd(verifier.head, remembered) : null;
+      const what = fault === null ? [] : [ends ?? describeFault(fault)];
+      return notVerified(`the log ${[...what, ...describeMissing(missing)].join("; it ")}`, {
+        ...details,
+        ...(missing.length > 0 && { missing: missing.map((one) => ({ ...one })) }),
+      });
     }
   }
 }
@@ -67,16 +81,24 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
 /** Whether the store has the decisions without an outcome as running, and no others, while requests come and end. */
 async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<ChainFault | null> {
   const seen = verifier.head.position;
-  const before = new Set(verifier.runningPositions());
-  const listed = (await log.openDecisions()).filter((position) => position <= seen);
-  const ended = listed.find((position) => !before.has(position));
-  if (ended !== undefined) return { position: ended, cause: "column" };
+  const before = verifier.runningPositions();
+  const listed = new Set(await log.openRequests());
+  const wrong = (position: number): ChainFault => ({ position, cause: "column" });
+  for (const requestId of listed) {
+    const end = verifier.endOf(requestId);
+    if (end !== null) return wrong(end);
+  }
   // Those that ended while the list was read have their outcomes in what follows.
   const fault = await verifyRows(verifier, walkLog(log, seen));
   if (fault !== null) return fault;
-  const open = new Set(listed);
-  const missing = verifier.runningPositions().find((position) => position <= seen && !open.has(position));
-  return missing === undefined ? null : { position: missing, cause: "column" };
+  const running = verifier.runningPositions();
+  for (const [requestId, position] of before) {
+    if (running.has(requestId) && !listed.has(requestId)) return wrong(position);
+  }
+  for (const requestId of listed) {
+    if (!running.has(requestId) && verifier.endOf(requestId) === null) return wrong(verifier.head.position);
+  }
+  return null;
 }
 
 /** Feeds the rows and returns the first fault. */

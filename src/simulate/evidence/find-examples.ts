@@ -1,3 +1,4 @@
+import { readFacts } from "../../evidence/chain.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import {
@@ -20,7 +21,6 @@ export interface ExampleLogRow {
   readonly position: number;
   readonly kind: "decision" | "outcome";
   readonly record: string;
-  readonly columns: { readonly at: number; readonly workspace: string | null };
 }
 
 /** Recorded requests of one class with the same verdict of a revision in shadow. */
@@ -144,17 +144,18 @@ class Search {
   add(rows: readonly ExampleLogRow[]): number | null {
     const { workspace, policy, revision } = this.#question;
     let newest: number | null = null;
-    for (const { kind, record, columns } of rows.toReversed()) {
-      if (kind !== "decision") continue;
+    for (const { kind, record } of rows.toReversed()) {
+      const facts = kind === "decision" ? readFacts(record) : null;
+      if (facts === null) continue;
       if (this.isSpent) {
         this.#isCut = true;
         break;
       }
       this.#left -= 1;
-      newest = Math.max(newest ?? columns.at, columns.at);
-      if (workspace !== null && columns.workspace !== workspace) continue;
+      newest = Math.max(newest ?? facts.at, facts.at);
+      if (workspace !== null && facts.workspace !== workspace) continue;
       this.#seen += 1;
-      this.#oldest = Math.min(this.#oldest ?? columns.at, columns.at);
+      this.#oldest = Math.min(this.#oldest ?? facts.at, facts.at);
       const request = readExampleRequest(record, policy, `r${revision}`);
       if (request !== null) for (const verdict of request.verdicts) this.#count(request, verdict);
     }

@@ -20,11 +20,12 @@ const DECOMPRESSING = {
 };
 
 /** The records of a batch (`frames.ts`) as they are stored: compressed where that is smaller. */
-export function compressedRecords(records: Uint8Array): Uint8Array {
+export function compressedRecords(records: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (records.length < LEAST || records.length > MOST_DECOMPRESSED) return records;
   // A buffer of about the compressed length: those of the usual 16 kB add up until they are collected.
   const compressed = zstdCompressSync(records, { params: COMPRESSING, chunkSize: records.length >> 2 });
-  return compressed.length < records.length ? compressed : records;
+  // A copy, as below.
+  return compressed.length < records.length ? new Uint8Array(compressed) : records;
 }
 
 /**

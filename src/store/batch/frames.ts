@@ -25,9 +25,6 @@ const WORKSPACE = 16;
 const HASH = 20;
 const HASH_END = 52;
 
-/** Of one record. */
-export const HASH_BYTES = HASH_END - HASH;
-
 /** Request ids are ours and short; a longer one is a bug. */
 const LONGEST_ID = 0xff_ff;
 

@@ -1,16 +1,17 @@
 import type { EvidenceEntry, EvidenceFound, EvidenceSearch } from "../../evidence/evidence-store.ts";
 import { readEntry } from "../stored-evidence.ts";
-import { FrameCursor } from "./frames.ts";
-import type { StoredBatch } from "./stored-batch.ts";
+import { readRows, type Abandoned, type BatchRow, type StoredBatch } from "./lines.ts";
 
 /** What the search reads of an engine. */
 export interface SearchedLog {
   /** Position of the newest row; 0 where there is none. */
   head(): Promise<number>;
-  /** Last position of a batch, from which on every decision's id may be larger than this one; the newest where none is. */
+  /** Last position of a batch with this request id or a larger one, of which none was decided before; the newest where none is. */
   positionOf(requestId: string): Promise<number>;
   /** Batches with a last position between the two, the newest first; some of them, where they are large. @param workspace `null`: of all. */
   before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
+  /** Decisions of processes that are gone. */
+  abandoned(): Promise<Abandoned>;
   /** The entry of a request. */
   entry(requestId: string): Promise<EvidenceEntry | null>;
 }
@@ -33,7 +34,7 @@ export async function searchEvidence(log: SearchedLog, query: EvidenceSearch): P
     throw new RangeError("limit: give a whole number from 1 to 100");
   }
   const start = await startOf(log, query);
-  const page = new Page(log, query, start.position);
+  const page = new Page({ log, query, first: start.position, abandoned: await log.abandoned() });
   const [first = null, ...others] = query.workspaces;
   const only = others.length === 0 ? first : null;
   let before = start.last + 1;
@@ -73,11 +74,12 @@ function lowestIdAt(time: number): string {
   return `req_${Math.max(0, Math.floor(time)).toString(16).padStart(12, "0")}`;
 }
 
-interface SeenDecision {
-  readonly position: number;
-  readonly at: number;
-  readonly requestId: string;
-  readonly text: string;
+interface PageParts {
+  readonly log: SearchedLog;
+  readonly query: EvidenceSearch;
+  /** Decisions from this position on are on an earlier page. */
+  readonly first: number;
+  readonly abandoned: Abandoned;
 }
 
 /** Gathers entries from the newest batch to older ones: an outcome stands after its decision. */
@@ -85,7 +87,8 @@ class Page {
   readonly #log: SearchedLog;
   readonly #query: EvidenceSearch;
   readonly #first: number;
-  readonly #workspaces: ReadonlySet<string | undefined>;
+  readonly #abandoned: Abandoned;
+  readonly #workspaces: ReadonlySet<string | null>;
   readonly #outcomes = new Map<string, string>();
   readonly #entries: EvidenceEntry[] = [];
   #next: string | null = null;
@@ -93,22 +96,22 @@ class Page {
   #searchedTo: number | null = null;
   bytes = 0;
 
-  constructor(log: SearchedLog, query: EvidenceSearch, first: number) {
+  constructor({ log, query, first, abandoned }: PageParts) {
     this.#log = log;
     this.#query = query;
     this.#first = first;
+    this.#abandoned = abandoned;
     this.#workspaces = new Set(query.workspaces);
   }
 
   /** Takes the next older batch; false when no more are wanted. */
   async take(batch: StoredBatch): Promise<boolean> {
-    this.bytes += batch.records.length;
     const decisions = this.#read(batch);
     const { from, limit } = this.#query;
     for (const decision of decisions.toReversed()) {
       const { position, at } = decision;
       this.#searchedTo = Math.min(this.#searchedTo ?? at, at);
-      const entry = await this.#entry(decision, batch.diedAt);
+      const entry = await this.#entry(decision);
       if (entry === null || !this.#query.accepts(entry)) continue;
       this.#entries.push(entry);
       if (this.#entries.length < limit && this.#lookUps < MOST_LOOK_UPS) continue;
@@ -120,30 +123,29 @@ class Page {
   }
 
   /** Decisions in order; outcomes are kept for those of this batch and of older ones. */
-  #read(batch: StoredBatch): readonly SeenDecision[] {
-    const cursor = new FrameCursor(batch.records);
-    const decisions: SeenDecision[] = [];
-    for (let position = batch.first; cursor.next(); position += 1) {
-      if (!this.#workspaces.has(batch.workspaces[cursor.workspaceNumber - 1])) continue;
-      const { kind, requestId, at } = cursor;
-      if (kind === "outcome") this.#outcomes.set(requestId, cursor.record);
-      else if (position < this.#first) decisions.push({ position, at, requestId, text: cursor.record });
+  #read(batch: StoredBatch): readonly BatchRow[] {
+    const decisions: BatchRow[] = [];
+    for (const row of readRows(batch)) {
+      this.bytes += row.record.length;
+      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
+      else if (!this.#workspaces.has(row.workspace)) this.#outcomes.delete(row.requestId);
+      else if (row.position < this.#first) decisions.push(row);
     }
     return decisions;
   }
 
-  async #entry({ position, at, requestId, text }: SeenDecision, diedAt: number | null): Promise<EvidenceEntry | null> {
+  async #entry({ position, at, requestId, record }: BatchRow): Promise<EvidenceEntry | null> {
     const { from, to, contains } = this.#query;
     const outcome = this.#outcomes.get(requestId);
     this.#outcomes.delete(requestId);
     if ((from !== null && at < from) || (to !== null && at > to)) return null;
-    if (!contains.every((part) => text.includes(part))) return null;
+    if (!contains.every((part) => record.includes(part))) return null;
     // On a later page the outcome may stand on an earlier one.
     if (outcome !== undefined || (this.#first === Number.MAX_SAFE_INTEGER && this.#query.to === null)) {
-      return readEntry(position, text, outcome ?? null, diedAt);
+      return readEntry(position, record, outcome ?? null, this.#abandoned.get(requestId) ?? null);
     }
     this.#lookUps += 1;
-    return (await this.#log.entry(requestId)) ?? readEntry(position, text, null, diedAt);
+    return (await this.#log.entry(requestId)) ?? readEntry(position, record, null, null);
   }
 
   found(next: string | null = this.#next): EvidenceFound {

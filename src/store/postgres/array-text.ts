@@ -2,8 +2,3 @@
 export function textArray(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
-
-/** The same of `int[]` and `bigint[]`. */
-export function numberArray(values: readonly number[]): string {
-  return `{${values.join(",")}}`;
-}

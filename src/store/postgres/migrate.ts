@@ -1,7 +1,8 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import { schemaVersionFault } from "../schema-version.ts";
+import { missingSteps, newestVersion, schemaVersionFault, type SchemaVersions } from "../schema-version.ts";
+import { convertEvidence } from "./evidence/convert.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
-import type { Parameter, Pool, Row } from "./pool.ts";
+import type { Pool, Query } from "./pool.ts";
 import { BASELINE } from "./schema.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
@@ -12,8 +13,12 @@ interface Migration {
   readonly sql: string | ((query: Query) => Promise<void>);
 }
 
-/** The first is the schema of 2026-11-28, commit a0f1d9ef; databases of older versions are refused. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 14, name: "baseline", sql: BASELINE }];
+/** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
+export const VERSIONS: SchemaVersions<Migration> = {
+  oldest: 14,
+  baseline: { version: 15, name: "baseline", sql: BASELINE },
+  steps: [{ version: 15, name: "written batches", sql: convertEvidence }],
+};
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */
 const ADVISORY_LOCK = 7_241_853_902_117;
@@ -28,8 +33,6 @@ CREATE TABLE IF NOT EXISTS signalbox.migrations (
   name text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
-
-type Query = (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /**
  * Brings the schema up to date. Any number of replicas may do so at once: one does it, the others wait. A schema that is
@@ -46,7 +49,7 @@ export async function migrate(pool: Pool, create: boolean): Promise<void> {
     if (present === 0 && !create) {
       throw new StoreUnavailableError("this database has no tables of Signalbox yet; check the database URL");
     }
-    if (present === newestVersion()) return;
+    if (present === newestVersion(VERSIONS)) return;
     await query(`SET statement_timeout = ${LONGEST_STEP}`);
     await query("SELECT pg_advisory_lock($1)", [ADVISORY_LOCK]);
     try {
@@ -62,8 +65,7 @@ async function applyMissing(query: Query): Promise<void> {
   if (!(await hasMigrationsTable(query))) await query(MIGRATIONS_TABLE);
   // Read again: the process that had the lock before may have done it all.
   const present = await readVersion(query);
-  for (const { version, name, sql } of MIGRATIONS) {
-    if (version <= present) continue;
+  for (const { version, name, sql } of missingSteps(present, VERSIONS)) {
     await query("BEGIN");
     try {
       if (typeof sql === "string") await query(sql);
@@ -82,7 +84,7 @@ async function readVersion(query: Query): Promise<number> {
   if (!(await hasMigrationsTable(query))) return 0;
   const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");
   const present = Number(rows[0]?.["version"]);
-  const fault = schemaVersionFault(present, MIGRATIONS);
+  const fault = schemaVersionFault(present, VERSIONS);
   if (fault !== null) throw new StoreUnavailableError(fault);
   return present;
 }
@@ -99,8 +101,6 @@ async function refuseOtherEncoding(query: Query): Promise<void> {
     throw new StoreUnavailableError("this database is not in UTF-8; create one with ENCODING 'UTF8'");
   }
 }
-
-const newestVersion = (): number => MIGRATIONS.at(-1)?.version ?? 0;
 
 /** A table or function of the same name stands there, and no migration of ours made it. */
 function isForeign(error: unknown): boolean {

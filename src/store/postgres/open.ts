@@ -3,6 +3,7 @@ import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits } from "../evidence-queue.
 import { openPostgresEvidence } from "./evidence/evidence.ts";
 import { ProcessLease } from "./evidence/process-lease.ts";
 import { readLogHead } from "./evidence/log.ts";
+import { EvidenceSealer } from "./evidence/sealer.ts";
 import { KeyFeed } from "./key-store/key-feed.ts";
 import { postgresIssuers } from "./issuers.ts";
 import { postgresKeys } from "./key-store/keys.ts";
@@ -34,12 +35,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const settings = parsePostgresUrl(options.url);
   const link = await PostgresLink.open(settings, options.create ?? true, { ...DEFAULT_LINK_BOUNDS, ...options.bounds });
   const feed = new KeyFeed(link);
-  const head = await readLogHead(link).catch(() => null);
+  const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = new ProcessLease(link);
   // Who has written nothing leaves no trace, not even by counting what others wrote.
-  const folder = new RollUpFolder(link, () => lease.id !== null);
+  const folder = new RollUpFolder(link, sealer, () => lease.id !== null);
   const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
-  const evidence = openPostgresEvidence({ link, limits, lease, head, folder });
+  const evidence = openPostgresEvidence({ link, limits, lease, sealer, folder });
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     try {

@@ -11,6 +11,9 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Bytes as `bytea`. */
 export type Parameter = string | number | boolean | null | Uint8Array;
 
+/** Runs one statement on one connection. */
+export type Query = (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
+
 /** Bounds of one pool's connections; milliseconds. */
 export interface PoolBounds {
   readonly connections: number;
@@ -87,10 +90,7 @@ export class Pool {
   }
 
   /** Runs `action` on one connection; it gets a function as {@link query}. */
-  async onOneConnection<Result>(
-    bound: number,
-    action: (query: (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>) => Promise<Result>,
-  ): Promise<Result> {
+  async onOneConnection<Result>(bound: number, action: (query: Query) => Promise<Result>): Promise<Result> {
     const reserved = await within(bound, this.#sql.reserve());
     try {
       return await action((text, parameters = []) => within(bound, reserved.unsafe<Row[]>(text, [...parameters])));

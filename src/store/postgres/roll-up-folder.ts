@@ -2,24 +2,18 @@ import { randomUUID } from "node:crypto";
 import type { PostgresLink } from "./link.ts";
 import { readBytes, readNumber } from "../rows/row.ts";
 import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
+import type { EvidenceSealer } from "./evidence/sealer.ts";
 import { Increments } from "../../governance/increments.ts";
-import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../governance/roll-up.ts";
-import { DecisionReader } from "../batch/decision-reader.ts";
-import { FrameCursor } from "../batch/frames.ts";
-import type { StoredBatch } from "../batch/stored-batch.ts";
-import { readDecision, readOutcome } from "../stored-evidence.ts";
+import { BatchCounter } from "../batch/batch-counter.ts";
 
-/** Bytes of records after which a page is full: then more may follow. */
-const FULL = 256 * 1024;
-
-/** How often what was written is counted, milliseconds. */
+/** How often what was written goes into the log and is counted, milliseconds. */
 const INTERVAL = 1_000;
 
 /** For how long a replica says that it does so; then another may. Milliseconds. */
-const TERM = 6_000;
+const TERM = 3_000;
 
 /** Rounds left out after a failure, so that another replica gets its turn. */
-const ROUNDS_OUT = 5;
+const ROUNDS_OUT = 4;
 
 const CURSOR = "SELECT position FROM signalbox.roll_up_cursor";
 
@@ -43,18 +37,19 @@ WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
  */
 export class RollUpFolder {
   readonly #link: PostgresLink;
+  readonly #sealer: EvidenceSealer;
   readonly #works: () => boolean;
   readonly #id = randomUUID();
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #counter = new BatchCounter();
-  #step: Promise<Step | null> | null = null;
+  #step: Promise<number | null> | null = null;
   #round: Promise<void> | null = null;
   #roundsOut = 0;
-  #closed = false;
 
   /** @param works whether this process takes part in the background: commands that only read leave no trace */
-  constructor(link: PostgresLink, works: () => boolean) {
+  constructor(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
     this.#link = link;
+    this.#sealer = sealer;
     this.#works = works;
     this.#timer = setInterval(() => {
       this.#round ??= this.#background().finally(() => (this.#round = null));
@@ -64,11 +59,15 @@ export class RollUpFolder {
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
   async foldTo(position: number): Promise<void> {
     let folded: number | null = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
-    while (folded !== null && folded < position) folded = (await this.#stepOnce())?.folded ?? null;
+    while (folded !== null && folded < position) folded = await this.#stepOnce();
+  }
+
+  /** Resolves when everything that was written before is counted. @throws {StoreUnavailableError} */
+  async foldAll(): Promise<void> {
+    await this.foldTo((await this.#sealer.seal()).position);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     clearInterval(this.#timer);
     await this.#round;
   }
@@ -80,27 +79,30 @@ export class RollUpFolder {
       return;
     }
     try {
-      while ((await this.#link.query(CLAIM, [this.#id]))[0] !== undefined && !this.#closed) {
-        if ((await this.#stepOnce())?.full !== true) return;
-      }
+      if ((await this.#link.query(CLAIM, [this.#id]))[0] !== undefined) await this.foldAll();
     } catch {
       this.#roundsOut = ROUNDS_OUT;
     }
   }
 
-  /** One page at a time in this process; `null` where nothing is left. */
-  #stepOnce(): Promise<Step | null> {
+  /** One page at a time in this process. @returns the position up to which rows are counted; `null` where nothing is left */
+  #stepOnce(): Promise<number | null> {
     this.#step ??= this.#fold().finally(() => (this.#step = null));
     return this.#step;
   }
 
-  async #fold(): Promise<Step | null> {
+  async #fold(): Promise<number | null> {
     const from = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
     const batches = await batchesAfter(this.#link, from);
     const to = batches.at(-1)?.last;
     if (to === undefined) return null;
-    const find: FindDecided = (requestId) => findDecided(this.#link, requestId);
-    const entries = (await this.#counter.count(batches, find)).entries();
+    const increments = new Increments();
+    const earlier = this.#counter.count(batches, increments);
+    for (const requestId of earlier.keys()) {
+      const decided = await findDecided(this.#link, requestId);
+      if (decided !== null) this.#counter.countEarlier(decided, earlier, increments);
+    }
+    const entries = increments.entries();
     const positions = entries.map(({ workspace, facet, hour, labels }) => ({
       w: workspace ?? "",
       f: facet,
@@ -115,84 +117,6 @@ export class RollUpFolder {
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
     const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.["folded"];
-    const bytes = batches.reduce((sum, { records }) => sum + records.length, 0);
-    return { folded: done === true ? to : from, full: bytes >= FULL };
+    return done === true ? to : from;
   }
-}
-
-interface Step {
-  /** The position up to which rows are counted. */
-  readonly folded: number;
-  /** More may be left to count. */
-  readonly full: boolean;
-}
-
-/** Decisions whose outcomes have not been counted that are remembered at most; others are read again. */
-const REMEMBERED = 50_000;
-
-/** Gives the batch with a request's decision; `null` where there is none. */
-type FindDecided = (requestId: string) => Promise<StoredBatch | null>;
-
-/** Counts batches of the log. */
-class BatchCounter {
-  readonly #decisions = new DecisionReader();
-  readonly #running = new Map<string, DecisionFacts>();
-
-  /**
-   * What these batches, in the order of the log, add to the cells. A record that this version does not know is not
-   * counted: the others must not wait for it.
-   */
-  async count(batches: readonly StoredBatch[], find: FindDecided): Promise<Increments> {
-    const increments = new Increments();
-    const earlier: [string, string][] = [];
-    for (const { records } of batches) {
-      const cursor = new FrameCursor(records);
-      while (cursor.next()) {
-        const { requestId } = cursor;
-        if (cursor.kind === "decision") {
-          const counted = this.#decisions.read(cursor.bytes, cursor.recordStart, cursor.end, requestId, false);
-          if (counted === null) continue;
-          rollUpDecision(increments, counted.decision, counted.facts);
-          this.#remember(requestId, counted.facts);
-        } else {
-          const facts = this.#running.get(requestId);
-          this.#running.delete(requestId);
-          if (facts === undefined) earlier.push([requestId, cursor.record]);
-          else addOutcome(increments, facts, cursor.record);
-        }
-      }
-    }
-    await this.#countEarlier(new Map(earlier), increments, find);
-    return increments;
-  }
-
-  /** Outcomes of decisions that another process has counted. */
-  async #countEarlier(outcomes: Map<string, string>, increments: Increments, find: FindDecided): Promise<void> {
-    for (const wanted of outcomes.keys()) {
-      const batch = await find(wanted);
-      const cursor = batch === null ? null : new FrameCursor(batch.records);
-      // The others mostly were decided in the same batch.
-      while (cursor?.next() === true) {
-        const outcome = cursor.kind === "decision" ? outcomes.get(cursor.requestId) : undefined;
-        if (outcome === undefined) continue;
-        outcomes.delete(cursor.requestId);
-        const decision = readDecision(cursor.record);
-        if (decision !== null) addOutcome(increments, decisionFacts(decision), outcome);
-      }
-    }
-  }
-
-  #remember(requestId: string, facts: DecisionFacts): void {
-    this.#running.set(requestId, facts);
-    if (this.#running.size <= REMEMBERED) return;
-    for (const oldest of this.#running.keys()) {
-      this.#running.delete(oldest);
-      return;
-    }
-  }
-}
-
-function addOutcome(increments: Increments, facts: DecisionFacts, text: string): void {
-  const outcome = readOutcome(text);
-  if (outcome !== null) rollUpOutcome(increments, facts, outcome);
 }

@@ -1,5 +1,4 @@
 import type { SummaryStore } from "../../governance/summary-store.ts";
-import { readLogHead } from "./evidence/log.ts";
 import type { PostgresLink } from "./link.ts";
 import { readRollUp, rollUpPages } from "../rows/roll-up-rows.ts";
 import { readText } from "../rows/row.ts";
@@ -24,10 +23,9 @@ SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
 
 /** Hourly counts. What was written before a call is counted first. */
 export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
-  const foldAll = async (): Promise<void> => folder.foldTo((await readLogHead(link)).position);
   return {
     async *read(query) {
-      await foldAll();
+      await folder.foldAll();
       const { workspace, facet, until } = query;
       yield* rollUpPages(query, PAGE, async ({ hour, labels }) => {
         const rows = await link.query(CELLS, [workspace ?? "", facet, hour, labels, until]);
@@ -35,7 +33,7 @@ export function postgresSummary(link: PostgresLink, folder: RollUpFolder): Summa
       });
     },
     async workspaces() {
-      await foldAll();
+      await folder.foldAll();
       const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
       return names.map((name) => (name === "" ? null : name));
     },

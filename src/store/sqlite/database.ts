@@ -3,8 +3,8 @@ import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
-import { schemaVersionFault } from "../schema-version.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { missingSteps, newestVersion, schemaVersionFault } from "../schema-version.ts";
+import { VERSIONS } from "./migrations.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
 /** Written into the file's header, so that somebody else's SQLite file is refused instead of filled with our tables. */
@@ -75,7 +75,7 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
 function convertAlone(database: DatabaseSync, path: string): void {
   const present = retryWhileBusy(() => readVersion(database));
   refuseOtherVersion(present);
-  if (present === 0 || present === newestVersion()) return;
+  if (present === 0 || present === newestVersion(VERSIONS)) return;
   try {
     // From here on, and until the mode is normal again, no other process can open it.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
@@ -114,9 +114,9 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
     retryWhileBusy(() => refuseForeignFile(database));
     const present = readVersion(database);
     refuseOtherVersion(present);
-    if (present !== newestVersion()) {
+    if (present !== newestVersion(VERSIONS)) {
       throw new UnusableDatabaseError(
-        `this database has schema version ${present}, and this program reads version ${newestVersion()} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
+        `this database has schema version ${present}, and this program reads version ${newestVersion(VERSIONS)} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
       );
     }
   } catch (error) {
@@ -167,8 +167,7 @@ function migrate(database: DatabaseSync): void {
     const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
     refuseOtherVersion(present);
     const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");
-    for (const migration of MIGRATIONS) {
-      if (migration.version <= present) continue;
+    for (const migration of missingSteps(present, VERSIONS)) {
       if (typeof migration.sql === "string") database.exec(migration.sql);
       else migration.sql(database);
       applied.run(migration.version, migration.name, Date.now());
@@ -194,11 +193,9 @@ function readVersion(database: DatabaseSync): number {
 
 /** @throws {UnusableDatabaseError} for a version from which no steps lead to ours */
 function refuseOtherVersion(present: number): void {
-  const fault = schemaVersionFault(present, MIGRATIONS);
+  const fault = schemaVersionFault(present, VERSIONS);
   if (fault !== null) throw new UnusableDatabaseError(fault);
 }
-
-const newestVersion = (): number => MIGRATIONS.at(-1)?.version ?? 0;
 
 function retryWhileBusy<Result>(action: () => Result): Result {
   for (const end = Date.now() + OPENING_WAIT; ; sleep(10)) {

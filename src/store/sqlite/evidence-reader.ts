@@ -13,6 +13,10 @@ export function searchedLog(link: WorkerLink): SearchedLog {
       const query = { after, before, newestFirst: true, workspace };
       return (await link.request({ operation: "evidence.batches", query }, "batches")).batches;
     },
+    abandoned: async () => {
+      const query = { after: 0, before: 0, newestFirst: true, workspace: null };
+      return (await link.request({ operation: "evidence.batches", query }, "batches")).abandoned;
+    },
     entry: async (requestId) => (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
   };
 }
@@ -20,17 +24,19 @@ export function searchedLog(link: WorkerLink): SearchedLog {
 /** @throws {RangeError} {@link StoreUnavailableError} */
 export async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
   refuseRange(query);
-  const collector = new EntryCollector(query);
   const { requestId } = query;
   if (requestId !== undefined) {
-    const { batches } = await link.request({ operation: "evidence.find", requestId }, "batches");
+    const { batches, abandoned } = await link.request({ operation: "evidence.find", requestId }, "batches");
+    const collector = new EntryCollector(query, abandoned);
     for (const batch of batches.toReversed()) collector.take(batch);
     return collector.entries;
   }
   const workspace = query.workspace ?? null;
+  let collector: EntryCollector | null = null;
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const page = { after: query.after, before, newestFirst: true, workspace };
-    const { batches } = await link.request({ operation: "evidence.batches", query: page }, "batches");
+    const { batches, abandoned } = await link.request({ operation: "evidence.batches", query: page }, "batches");
+    collector ??= new EntryCollector(query, abandoned);
     for (const batch of batches) {
       if (!collector.take(batch)) return collector.entries;
       before = batch.last;

@@ -1,6 +1,6 @@
 import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-store.ts";
 import { PruneScan } from "../prune-scan.ts";
-import { logRows, scannedRows } from "../batch/decode.ts";
+import { logRows } from "../batch/lines.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Requests of dead processes that are ended at a time. */
@@ -19,9 +19,9 @@ export function evidenceLog(link: WorkerLink): EvidenceLog {
       return (await link.request({ operation: "evidence.noted_head" }, "noted_head")).noted;
     },
     log: ({ after, limit }) => readLog(link, after, limit),
-    async openDecisions() {
-      return (await link.request({ operation: "evidence.open" }, "open")).positions;
-    },
+    openRequests: () => openRequests(link),
+    // What is written is a part of the log at once.
+    missing: () => Promise.resolve([]),
     async processes() {
       return (await link.request({ operation: "evidence.processes" }, "processes")).processes;
     },
@@ -35,6 +35,10 @@ export function evidenceLog(link: WorkerLink): EvidenceLog {
   };
 }
 
+async function openRequests(link: WorkerLink): Promise<readonly string[]> {
+  return (await link.request({ operation: "evidence.open" }, "open")).requestIds;
+}
+
 async function readLog(link: WorkerLink, after: number, limit: number): Promise<readonly LogRow[]> {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
     throw new RangeError("limit: give a whole number from 1 to 10,000");
@@ -42,17 +46,15 @@ async function readLog(link: WorkerLink, after: number, limit: number): Promise<
   if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
   const read: LogRow[] = [];
   let end = after;
-  let highWater = "";
   for (;;) {
     const query = { after: end, before: 0, newestFirst: false, workspace: null };
     const { batches } = await link.request({ operation: "evidence.batches", query }, "batches");
     for (const batch of batches) {
-      for (const row of logRows(batch, after, highWater)) {
+      for (const row of logRows(batch, after)) {
         read.push(row);
         if (read.length === limit) return read;
       }
       end = batch.last;
-      highWater = batch.highWater;
     }
     if (batches.length === 0) return read;
   }
@@ -63,11 +65,12 @@ async function prune(link: WorkerLink, before: number, now: number): Promise<Pru
   for (let reaped = REAPED; reaped === REAPED;) {
     reaped = (await link.request({ operation: "evidence.reap", limit: REAPED }, "count")).count;
   }
+  const open = new Set(await openRequests(link));
   const scan = new PruneScan(before);
   for (let more = true; more;) {
     const query = { after: scan.end, before: 0, newestFirst: false, workspace: null };
-    const { batches, oldestOpen } = await link.request({ operation: "evidence.batches", query }, "batches");
-    more = batches.length > 0 && batches.every((batch) => scan.take(scannedRows(batch), oldestOpen));
+    const { batches } = await link.request({ operation: "evidence.batches", query }, "batches");
+    more = batches.length > 0 && batches.every((batch) => scan.takeBatch(batch, open));
   }
   const { through } = scan;
   if (through === 0) return { anchor: null, rows: 0 };

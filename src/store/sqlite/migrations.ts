@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { GENESIS } from "../../evidence/chain.ts";
+import type { SchemaVersions } from "../schema-version.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 interface Migration {
@@ -226,7 +227,9 @@ CREATE INDEX sessions_by_end ON sessions (ends_at);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
 `;
 
-/** The first is the schema of 2026-11-28, commit a0f1d9ef; databases of older versions are refused. */
-export const MIGRATIONS: readonly Migration[] = [
-  { version: 15, name: "baseline", sql: KEYS + EVIDENCE + LIMITS + ISSUERS + POLICY_LOG + SESSIONS },
-];
+/** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
+export const VERSIONS: SchemaVersions<Migration> = {
+  oldest: 15,
+  baseline: { version: 15, name: "baseline", sql: KEYS + EVIDENCE + LIMITS + ISSUERS + POLICY_LOG + SESSIONS },
+  steps: [],
+};

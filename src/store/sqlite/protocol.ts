@@ -1,5 +1,5 @@
 import type { RecordBatch } from "../batch/frames.ts";
-import type { StoredBatch } from "../batch/stored-batch.ts";
+import type { Abandoned, StoredBatch } from "../batch/lines.ts";
 import type { Door } from "./shared/door.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
 import type { IssuerRecord, KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
@@ -114,13 +114,12 @@ export type StoreReply =
     }
   | { readonly kind: "head"; readonly head: EvidenceHead }
   | { readonly kind: "noted_head"; readonly noted: NotedHead | null }
-  | { readonly kind: "open"; readonly positions: readonly number[] }
+  | { readonly kind: "open"; readonly requestIds: readonly string[] }
   | { readonly kind: "processes"; readonly processes: readonly EvidenceProcess[] }
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
   | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
   | { readonly kind: "count"; readonly count: number }
-  /** `oldestOpen`: position of the oldest decision without an outcome. */
-  | { readonly kind: "batches"; readonly batches: readonly StoredBatch[]; readonly oldestOpen: number | null }
+  | { readonly kind: "batches"; readonly batches: readonly StoredBatch[]; readonly abandoned: Abandoned }
   | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policy_rows"; readonly rows: readonly PolicyLogRow[] }

@@ -178,7 +178,7 @@ export class StoreEngine {
       case "evidence.noted_head":
         return { kind: "noted_head", noted: this.#watch.notedHead() };
       case "evidence.open":
-        return { kind: "open", positions: this.#evidence.openDecisions() };
+        return { kind: "open", requestIds: this.#evidence.openRequests() };
       case "evidence.processes":
         return { kind: "processes", processes: this.#evidence.processes(now) };
       case "evidence.anchors":

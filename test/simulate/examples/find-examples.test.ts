@@ -161,7 +161,6 @@ describe("examples", () => {
         position: 1,
         kind: "decision" as const,
         record: JSON.stringify(record),
-        columns: { at: NOW, workspace: "acme-prod" },
       },
     ];
     const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
@@ -195,7 +194,6 @@ describe("examples", () => {
       position: index + 1,
       kind: "decision" as const,
       record,
-      columns: { at: NOW, workspace: null },
     }));
     const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
     expect(await findExamples(source, questionWith())).toMatchObject({

@@ -7,10 +7,9 @@ export function memoryEvidence(
   pruned = 0,
 ): ExampleLog & { readonly reads: { after: number; limit: number }[] } {
   const rows = decisions.flatMap((decision, index): readonly ExampleLogRow[] => {
-    const columns = { at: decision.at, workspace: decision.workspace };
     return [
-      { position: 2 * index + 1, kind: "decision", record: JSON.stringify(decision), columns },
-      { position: 2 * index + 2, kind: "outcome", record: "{}", columns },
+      { position: 2 * index + 1, kind: "decision", record: JSON.stringify(decision) },
+      { position: 2 * index + 2, kind: "outcome", record: "{}" },
     ];
   });
   const reads: { after: number; limit: number }[] = [];

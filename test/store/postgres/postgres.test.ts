@@ -6,7 +6,8 @@ import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { GENESIS } from "../../../src/evidence/chain.ts";
 import { KeyRotatedError, type KeyRecord } from "../../../src/keys/key-store.ts";
 import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
-import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
+import { VERSIONS } from "../../../src/store/postgres/migrate.ts";
+import { newestVersion } from "../../../src/store/schema-version.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { Pool } from "../../../src/store/postgres/pool.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/settings.ts";
@@ -87,6 +88,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     await Promise.all(ids.map((id) => store.evidence.decide(decisionRecord(id, { at: 1 }))));
     for (const id of ids) store.evidence.settle({ ...outcomeRecord(id), at: 2 });
     await store.evidence.flush();
+    await store.evidence.head();
     await store.evidence.decide(decisionRecord("kept", { at: 10 }));
     const pruned = await store.evidence.prune(5, 20);
     expect(pruned).toMatchObject({ anchor: { position: 12_200, at: 20 }, rows: 12_200 });
@@ -100,13 +102,13 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await Promise.all(stores.map((store, index) => store.keys.create(keyRecord(`k${index}`))));
       expect(await stores[0]?.keys.list()).toHaveLength(6);
       const versions = await operator(url)`SELECT version FROM signalbox.migrations ORDER BY version`;
-      expect(versions.map((row) => Number(row["version"]))).toEqual(MIGRATIONS.map(({ version }) => version));
+      expect(versions.map((row) => Number(row["version"]))).toEqual([VERSIONS.baseline.version]);
     });
 
     it("of a newer version is refused and left alone", async () => {
       const url = await server.database();
       await (await open(url)).close();
-      const newest = MIGRATIONS.at(-1)?.version ?? 0;
+      const newest = newestVersion(VERSIONS);
       await operator(url)`INSERT INTO signalbox.migrations (version, name) VALUES (${newest + 1}, 'future')`;
       expect(await refusal(url)).toContain(
         `schema version ${newest + 1}, and this program supports versions up to ${newest}; run the newer program`,
@@ -174,10 +176,16 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.evidence.anchor(1);
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
+      await store.evidence.head();
       const sql = operator(url);
+      // A process without a row: its batches never become a part of the log.
+      await sql`INSERT INTO signalbox.evidence_written VALUES (DEFAULT, 9, 1, '{}', '')`;
       for (const [statement, complaint] of [
         // First, because the store counts rows in the background.
         ["DELETE FROM signalbox.evidence_batches WHERE last = 1", "counted before it is deleted"],
+        ["UPDATE signalbox.evidence_written SET records = ''", "only ever added"],
+        ["TRUNCATE signalbox.evidence_written", "only ever added"],
+        ["DELETE FROM signalbox.evidence_written", "goes into the log before"],
         ["UPDATE signalbox.keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
         ["UPDATE signalbox.keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
         ["UPDATE signalbox.keys SET workspace = 'beta' WHERE id = 'active'", "of a key change"],
@@ -233,24 +241,39 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
   });
 
   describe("a log that is not what this process wrote, as after a failover to a replica that lags", () => {
-    /** Rows behind `position` go, as if they had never arrived; gives what brings them back. */
-    async function fallBack(url: string, position: number): Promise<() => Promise<void>> {
+    const TABLES = ["batches", "head", "written", "requests", "processes"];
+    /** Writes decisions, each a batch of its own. */
+    async function decide(store: PostgresStore, ids: readonly string[]): Promise<void> {
+      for (const id of ids) {
+        await store.evidence.decide(decisionRecord(id));
+        await store.evidence.head();
+      }
+    }
+    /** Everything after the decisions `ids` goes, as if it had never arrived; gives what brings it back. */
+    async function fallBack(url: string, store: PostgresStore, ids: readonly string[]): Promise<() => Promise<void>> {
       const sql = operator(url);
-      const off = (table: string) => sql.unsafe(`ALTER TABLE signalbox.${table} DISABLE TRIGGER USER`);
-      await Promise.all(["evidence_batches", "evidence_head"].map(off));
-      const setHead = () => sql`
-        UPDATE signalbox.evidence_head SET (position, hash) =
-          (SELECT last, hash FROM signalbox.evidence_batches ORDER BY last DESC LIMIT 1)`;
-      await sql`CREATE TABLE public.away AS SELECT * FROM signalbox.evidence_batches WHERE last > ${position}`;
-      await sql`CREATE TABLE public.open_away AS SELECT * FROM signalbox.evidence_open WHERE position > ${position}`;
-      await sql`DELETE FROM signalbox.evidence_batches WHERE last > ${position}`;
-      await sql`DELETE FROM signalbox.evidence_open WHERE position > ${position}`;
-      await setHead();
-      return async () => {
-        await sql`INSERT INTO signalbox.evidence_batches SELECT * FROM public.away`;
-        await sql`INSERT INTO signalbox.evidence_open SELECT * FROM public.open_away`;
-        await setHead();
+      const copy = async (schema: string): Promise<void> => {
+        await sql.unsafe(`CREATE SCHEMA ${schema}`);
+        for (const table of TABLES) {
+          await sql.unsafe(`CREATE TABLE ${schema}.${table} AS SELECT * FROM signalbox.evidence_${table}`);
+        }
       };
+      const restore = (schema: string) =>
+        sql.begin(async (transaction) => {
+          await transaction`SET LOCAL session_replication_role = replica`;
+          for (const table of TABLES) {
+            await transaction.unsafe(`DELETE FROM signalbox.evidence_${table}`);
+            await transaction.unsafe(
+              `INSERT INTO signalbox.evidence_${table} OVERRIDING SYSTEM VALUE SELECT * FROM ${schema}.${table}`,
+            );
+          }
+        });
+      await decide(store, ids);
+      await copy("earlier");
+      await decide(store, ["lost"]);
+      await copy("later");
+      await restore("earlier");
+      return () => restore("later").then(() => undefined);
     }
     const rowsOf = async (url: string) =>
       Number((await operator(url)`SELECT sum(last - first + 1) AS rows FROM signalbox.evidence_batches`)[0]?.["rows"]);
@@ -258,8 +281,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     it("gets nothing while it ends too early, and goes on once it is whole", async () => {
       const url = await server.database();
       const store = await open(url);
-      for (const id of ["r1", "r2", "r3"]) await store.evidence.decide(decisionRecord(id));
-      const bringBack = await fallBack(url, 2);
+      const bringBack = await fallBack(url, store, ["r1", "r2"]);
       await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({ reason: "failed" });
       expect(store.evidence.health()).toMatchObject({
         state: "unavailable",
@@ -278,13 +300,12 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const store = await openPostgresStore({ url, ...PATIENT });
       // What it could not write stays unwritten.
       onTestFinished(() => store.close().catch(() => undefined));
-      for (const id of ["r1", "r2", "r3"]) await store.evidence.decide(decisionRecord(id));
-      await fallBack(url, 2);
+      await fallBack(url, store, ["r1", "r2"]);
       await expect
         .poll(() => store.evidence.health().fault, { timeout: 10_000 })
         .toMatchObject({ cause: "log_behind" });
       const other = await open(url);
-      for (const id of ["o3", "o4"]) await other.evidence.decide(decisionRecord(id));
+      await decide(other, ["o3", "o4"]);
       await expect
         .poll(() => store.evidence.health().fault, { timeout: 10_000 })
         .toMatchObject({ cause: "log_differs" });
@@ -303,7 +324,10 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await other.evidence.decide(decisionRecord("o1"));
       await expect.poll(() => store.evidence.health().head?.position, { timeout: 10_000 }).toBe(3);
       await store.evidence.decide(decisionRecord("r2"));
-      expect(store.evidence.health()).toMatchObject({ state: "ok", head: { position: 4 } });
+      await other.evidence.head();
+      await expect
+        .poll(() => store.evidence.health(), { timeout: 10_000 })
+        .toMatchObject({ state: "ok", head: { position: 4 } });
     });
   });
 
@@ -530,7 +554,9 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         const at = 1_000 + index;
         void left.evidence.decide(decisionRecord(`r${index}`, { at }));
         left.evidence.settle({ ...outcomeRecord(`r${index}`), at });
-        if (index % 20 === 0) await left.evidence.flush();
+        if (index % 20 !== 0) continue;
+        await left.evidence.flush();
+        await left.evidence.head();
       }
       await left.evidence.flush();
       const pruned = await Promise.all(

@@ -1,72 +1,47 @@
-import { FrameCursor, HASH_BYTES } from "../../batch/frames.ts";
-import type { StoredBatch } from "../../batch/stored-batch.ts";
+import type { ChainKind } from "../../../evidence/chain.ts";
+import { readRows, type Abandoned, type StoredBatch } from "../../batch/lines.ts";
 import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 
-/** Bytes of records that are read at a time, so that no statement is long; one batch at least. */
-const PAGE = 512 * 1024;
+/** Bytes of records as stored that are read at a time, so that no statement is long; one batch at least. */
+const PAGE = 64 * 1024;
 
 /** Batches that are looked at for it. */
 const MOST = 200;
 
-const COLUMNS = `batch.first, batch.last, batch.hash, batch.process, batch.high_water,
-  batch.decided_lowest, batch.decided_highest, batch.ended_lowest, batch.ended_highest,
-  array_to_json(batch.workspaces)::text AS workspaces, batch.hashes, batch.records, holder.seen_at,
-  signalbox.is_gone(holder) AS gone`;
-const HOLDER = "JOIN signalbox.evidence_processes AS holder ON holder.id = batch.process";
+const COLUMNS = `batch.first, batch.last, batch.hash, batch.lowest, batch.highest,
+  array_to_json(batch.workspaces)::text AS workspaces, batch.records`;
 
 /** A page of the batches for which `condition` holds, by their sizes; those that are left out are not read. */
-const page = (condition: string, order: "ASC" | "DESC", more = ""): string => `
-SELECT ${COLUMNS}${more} FROM (
+const page = (condition: string, order: "ASC" | "DESC"): string => `
+SELECT ${COLUMNS} FROM (
   SELECT one.*, sum(octet_length(one.records)) OVER (ORDER BY one.last ${order}) - octet_length(one.records) AS before
   FROM signalbox.evidence_batches AS one WHERE ${condition} ORDER BY one.last ${order} LIMIT ${MOST}) AS batch
-${HOLDER} WHERE batch.before < ${PAGE} ORDER BY batch.last ${order}`;
+WHERE batch.before < ${PAGE} ORDER BY batch.last ${order}`;
 
 const AFTER = page("one.last > $1", "ASC");
-// In one statement: a request that ends between two of them would neither run nor have an end.
-const SCAN = page(
-  "one.last > $1",
-  "ASC",
-  ", (SELECT min(running.position) FROM signalbox.evidence_open AS running) AS oldest_open",
-);
 const BEFORE = page("one.last < $1 AND one.last > $2", "DESC");
 const BEFORE_OF = page("one.last < $1 AND one.last > $2 AND $3 = ANY (one.workspaces)", "DESC");
 
-/** The next batch in whose range the id is; its text is there, though perhaps as a part of another one. */
-const DECIDED = `
-SELECT ${COLUMNS} FROM signalbox.evidence_batches AS batch ${HOLDER}
-WHERE batch.last > $2 AND batch.last >= (
-    SELECT following.last FROM signalbox.evidence_batches AS following WHERE following.high_water >= $1
-    ORDER BY following.high_water, following.last LIMIT 1)
-  AND batch.decided_lowest <= $1 AND batch.decided_highest >= $1 AND position(convert_to($1, 'UTF8') IN batch.records) > 0
-ORDER BY batch.last LIMIT 1`;
-const ENDED = `
-SELECT ${COLUMNS} FROM signalbox.evidence_batches AS batch ${HOLDER}
-WHERE batch.last > $2 AND batch.ended_lowest <= $1 AND batch.ended_highest >= $1
-  AND position(convert_to($1, 'UTF8') IN batch.records) > 0
-  AND NOT EXISTS (SELECT FROM signalbox.evidence_open AS running WHERE running.request_id = $1)
-ORDER BY batch.last LIMIT 1`;
+/** The next batch in whose range the id is. */
+const RANGE = `
+SELECT ${COLUMNS} FROM signalbox.evidence_batches AS batch
+WHERE batch.highest >= $1 AND batch.lowest <= $1 AND (batch.highest, batch.last) > ($2, $3)
+ORDER BY batch.highest, batch.last LIMIT 1`;
+
+const OPEN = "SELECT request_id FROM signalbox.evidence_requests WHERE ended_at IS NULL";
+const ABANDONED = `
+SELECT request.request_id, holder.seen_at FROM signalbox.evidence_processes AS holder
+JOIN signalbox.evidence_requests AS request ON request.process = holder.id
+WHERE signalbox.is_gone(holder) AND NOT holder.swept AND request.ended_at IS NULL`;
 
 const NEWEST = "SELECT coalesce(max(last), 0) AS last FROM signalbox.evidence_batches";
-const POSITION = "SELECT last FROM signalbox.evidence_batches WHERE high_water >= $1 ORDER BY high_water, last LIMIT 1";
+const POSITION = "SELECT last FROM signalbox.evidence_batches WHERE highest >= $1 ORDER BY highest, last LIMIT 1";
 
 /** Batches after a position, in order. @throws {StoreUnavailableError} */
 export async function batchesAfter(link: PostgresLink, position: number): Promise<readonly StoredBatch[]> {
   return (await link.query(AFTER, [position])).map(readBatch);
-}
-
-interface ScanPage {
-  readonly batches: readonly StoredBatch[];
-  /** Position of the oldest decision without an outcome. */
-  readonly oldestOpen: number | null;
-}
-
-/** The same, and which request runs for longest. @throws {StoreUnavailableError} */
-export async function scanBatches(link: PostgresLink, position: number): Promise<ScanPage> {
-  const rows = await link.query(SCAN, [position]);
-  const oldest = rows[0]?.["oldest_open"];
-  return { batches: rows.map(readBatch), oldestOpen: typeof oldest === "number" ? oldest : null };
 }
 
 /**
@@ -92,19 +67,15 @@ export async function newestPosition(link: PostgresLink): Promise<number> {
   return readNumber((await link.query(NEWEST, []))[0] ?? { last: 0 }, "last");
 }
 
-/**
- * Last position of the first batch whose decisions may have this id or a larger one; the newest where none has.
- *
- * @throws {StoreUnavailableError}
- */
+/** See {@link SearchedLog.positionOf}. @throws {StoreUnavailableError} */
 export async function positionOf(link: PostgresLink, requestId: string): Promise<number> {
   const row = (await link.query(POSITION, [requestId]))[0];
   return row === undefined ? newestPosition(link) : readNumber(row, "last");
 }
 
 /** The batch with the decision of a request; `null` where there is none. @throws {StoreUnavailableError} */
-export function findDecided(link: PostgresLink, requestId: string): Promise<StoredBatch | null> {
-  return find(link, DECIDED, "decision", requestId, 0);
+export async function findDecided(link: PostgresLink, requestId: string): Promise<StoredBatch | null> {
+  return (await find(link, requestId, ["decision"]))[0] ?? null;
 }
 
 /**
@@ -113,46 +84,50 @@ export function findDecided(link: PostgresLink, requestId: string): Promise<Stor
  * @throws {StoreUnavailableError}
  */
 export async function findBatches(link: PostgresLink, requestId: string): Promise<readonly StoredBatch[]> {
-  const decided = await findDecided(link, requestId);
-  if (decided === null) return [];
-  const ended = await find(link, ENDED, "outcome", requestId, decided.first);
-  return ended === null || ended.last === decided.last ? [decided] : [decided, ended];
+  // Without an outcome, every newer batch would be looked at.
+  const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
+  return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
 }
 
 async function find(
   link: PostgresLink,
-  statement: string,
-  kind: "decision" | "outcome",
   requestId: string,
-  after: number,
-): Promise<StoredBatch | null> {
-  for (let last = after === 0 ? 0 : after - 1; ;) {
-    const row = (await link.query(statement, [requestId, last]))[0];
-    if (row === undefined) return null;
+  kinds: readonly ChainKind[],
+): Promise<readonly StoredBatch[]> {
+  const wanted = new Set(kinds);
+  const found: StoredBatch[] = [];
+  let [highest, last] = ["", 0];
+  while (wanted.size > 0) {
+    const row = (await link.query(RANGE, [requestId, highest, last]))[0];
+    if (row === undefined) break;
     const batch = readBatch(row);
-    const cursor = new FrameCursor(batch.records);
-    while (cursor.next()) if (cursor.kind === kind && cursor.requestId === requestId) return batch;
-    last = batch.last;
+    ({ highest, last } = batch);
+    const size = wanted.size;
+    for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
+    if (wanted.size < size) found.push(batch);
   }
+  return found.toSorted((left, right) => left.last - right.last);
+}
+
+/** Request ids of the decisions without an outcome. @throws {StoreUnavailableError} */
+export async function openRequests(link: PostgresLink): Promise<readonly string[]> {
+  return (await link.query(OPEN)).map((row) => readText(row, "request_id"));
+}
+
+/** Those of processes that are gone. @throws {StoreUnavailableError} */
+export async function abandonedRequests(link: PostgresLink): Promise<Abandoned> {
+  const rows = await link.query(ABANDONED);
+  return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
 }
 
 function readBatch(row: Row): StoredBatch {
-  const records = readBytes(row, "records");
-  const hashes = readBytes(row, "hashes");
-  const cursor = new FrameCursor(records);
-  for (let offset = 0; cursor.next(); offset += HASH_BYTES) {
-    cursor.hashBytes.set(hashes.subarray(offset, offset + HASH_BYTES));
-  }
   return {
     first: readNumber(row, "first"),
     last: readNumber(row, "last"),
     hash: readText(row, "hash"),
-    process: readNumber(row, "process"),
-    diedAt: row["gone"] === true ? readNumber(row, "seen_at") : null,
-    decided: { lowest: readText(row, "decided_lowest"), highest: readText(row, "decided_highest") },
-    ended: { lowest: readText(row, "ended_lowest"), highest: readText(row, "ended_highest") },
-    highWater: readText(row, "high_water"),
+    lowest: readText(row, "lowest"),
+    highest: readText(row, "highest"),
     workspaces: readTexts(row, "workspaces"),
-    records,
+    records: readBytes(row, "records"),
   };
 }

@@ -1,4 +1,4 @@
-import type { EvidenceHead, EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
+import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
@@ -6,7 +6,8 @@ import type { RollUpFolder } from "../roll-up-folder.ts";
 import type { ProcessLease } from "./process-lease.ts";
 import { searchEvidence } from "../../batch/search.ts";
 import { readEvidence, searchedLog } from "./reader.ts";
-import { reapAbandoned } from "./reaper.ts";
+import { forgetEnded, reapAbandoned } from "./reaper.ts";
+import type { EvidenceSealer } from "./sealer.ts";
 import { EvidenceWriter } from "./writer.ts";
 
 /** How often a process says that it still runs, and looks for decisions of processes that are gone, milliseconds. */
@@ -27,13 +28,12 @@ interface PostgresEvidenceParts {
   readonly link: PostgresLink;
   readonly limits: EvidenceLimits;
   readonly lease: ProcessLease;
-  /** The newest row of the log as far as is known. */
-  readonly head: EvidenceHead | null;
+  readonly sealer: EvidenceSealer;
   readonly folder: RollUpFolder;
 }
 
-export function openPostgresEvidence({ link, limits, lease, head, folder }: PostgresEvidenceParts): PostgresEvidence {
-  const writer = new EvidenceWriter(link, lease, limits.maxWait, head);
+export function openPostgresEvidence({ link, limits, lease, sealer, folder }: PostgresEvidenceParts): PostgresEvidence {
+  const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
   // After the server came back, the newest batch's failure says nothing any more.
   let failedSinceRestored = false;
   const compare = (): void => {
@@ -57,8 +57,9 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
   const tend = async (): Promise<void> => {
     // Who has written nothing leaves no trace, not even by ending what others left.
     if (lease.id === null || !link.available) return;
-    await lease.renew();
+    await lease.renew(writer.number);
     await reapAbandoned(link, writer);
+    await forgetEnded(link, lease.id);
   };
   let tending: Promise<void> | null = null;
   const timer = setInterval(() => {
@@ -70,17 +71,23 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
     const { state, ...counts } = queue.health();
     const { fault } = writer;
     const ok = fault === null && link.available && (state === "ok" || (!failedSinceRestored && !queue.refusing));
-    return { ...counts, state: ok ? "ok" : "unavailable", head: writer.head, ...(fault !== null && { fault }) };
+    return { ...counts, state: ok ? "ok" : "unavailable", head: sealer.head, ...(fault !== null && { fault }) };
   };
   return {
     port: {
       decide: (record) => queue.decide(record),
       settle: (record) => queue.settle(record),
       flush: () => queue.flush(),
-      read: (query) => readEvidence(link, query),
-      search: (query) => searchEvidence(searchedLog(link), query),
+      async read(query) {
+        await sealer.seal();
+        return readEvidence(link, query);
+      },
+      async search(query) {
+        await sealer.seal();
+        return searchEvidence(searchedLog(link), query);
+      },
       health,
-      ...postgresLog(link, {
+      ...postgresLog(link, sealer, {
         endAbandoned: () => reapAbandoned(link, writer),
         countTo: (position) => folder.foldTo(position),
       }),
@@ -95,7 +102,7 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
         await queue.flush();
       } finally {
         await tending;
-        await lease.end().catch(() => undefined);
+        await lease.end(writer.number).catch(() => undefined);
       }
     },
   };

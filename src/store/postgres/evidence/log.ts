@@ -6,24 +6,33 @@ import {
   type LogRow,
 } from "../../../evidence/evidence-store.ts";
 import { refuseRange } from "../../evidence-range.ts";
-import { logRows, scannedRows } from "../../batch/decode.ts";
+import { logRows } from "../../batch/lines.ts";
 import { PruneScan } from "../../prune-scan.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 import { readNumber, readText } from "../../rows/row.ts";
-import { batchesAfter, scanBatches } from "./batch-rows.ts";
+import { batchesAfter, openRequests } from "./batch-rows.ts";
+import type { EvidenceSealer } from "./sealer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
 const STEP = 5_000;
 
 const HEAD = "SELECT position, hash FROM signalbox.evidence_head";
-const OPEN = "SELECT position FROM signalbox.evidence_open ORDER BY position";
 const PROCESSES = `
 SELECT started_at, seen_at, CASE WHEN signalbox.is_gone(process) THEN 1 ELSE 0 END AS gone
 FROM signalbox.evidence_processes AS process
 WHERE ended_at IS NULL AND seen_at > signalbox.now_ms() - ${LOST_IS_LISTED} ORDER BY id`;
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
+/** Also those at the end, of which the process has said that it wrote them; it says so every few seconds. */
+const MISSING = `
+SELECT process, first, last FROM signalbox.evidence_missing
+WHERE position >= coalesce((SELECT min(first) FROM signalbox.evidence_batches), 1) - 1
+UNION ALL
+SELECT process.id, process.sealed + 1, process.number FROM signalbox.evidence_processes AS process
+WHERE process.number > process.sealed AND NOT EXISTS (
+  SELECT FROM signalbox.evidence_written AS written WHERE written.process = process.id AND written.number = process.number)
+ORDER BY process, first`;
 const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
 const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
 
@@ -36,9 +45,9 @@ interface PruneSteps {
 }
 
 /** Reading, anchoring and pruning the chained log. */
-export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog {
+export function postgresLog(link: PostgresLink, sealer: EvidenceSealer, steps: PruneSteps): EvidenceLog {
   return {
-    head: () => readLogHead(link),
+    head: () => sealer.seal(),
     async notedHead() {
       const head = await readLogHead(link);
       // The row is there before the first batch too.
@@ -46,10 +55,17 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
     },
     async log(query) {
       refuseRange(query);
+      await sealer.seal();
       return readLogPage(link, query.after, query.limit);
     },
-    async openDecisions() {
-      return (await link.query(OPEN)).map((row) => readNumber(row, "position"));
+    openRequests: () => openRequests(link),
+    async missing() {
+      await sealer.seal();
+      return (await link.query(MISSING)).map((row) => ({
+        process: readNumber(row, "process"),
+        first: readNumber(row, "first"),
+        last: readNumber(row, "last"),
+      }));
     },
     async processes() {
       return (await link.query(PROCESSES)).map((row) => ({
@@ -62,12 +78,14 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
       return (await link.query(ANCHORS)).map(readAnchor);
     },
     async anchor(now) {
+      await sealer.seal();
       const row = (await link.query(ANCHOR, [Math.trunc(now)]))[0];
       return row === undefined ? null : readAnchor(row);
     },
     async prune(before, now) {
       // Requests of dead processes have ended too, possibly without a record yet.
       await steps.endAbandoned();
+      await sealer.seal();
       const last = await findEnd(link, before);
       let anchor: EvidenceAnchor | null = null;
       let rows = 0;
@@ -91,16 +109,14 @@ export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
 
 async function readLogPage(link: PostgresLink, after: number, limit: number): Promise<readonly LogRow[]> {
   const read: LogRow[] = [];
-  let highWater = "";
   for (let end = after; ;) {
     const batches = await batchesAfter(link, end);
     for (const batch of batches) {
-      for (const row of logRows(batch, after, highWater)) {
+      for (const row of logRows(batch, after)) {
         read.push(row);
         if (read.length === limit) return read;
       }
       end = batch.last;
-      highWater = batch.highWater;
     }
     if (batches.length === 0) return read;
   }
@@ -108,10 +124,11 @@ async function readLogPage(link: PostgresLink, after: number, limit: number): Pr
 
 /** The last position that can go, once requests of processes that are gone have been ended; 0 for none. */
 async function findEnd(link: PostgresLink, before: number): Promise<number> {
+  const open = new Set(await openRequests(link));
   const scan = new PruneScan(before);
   for (let more = true; more;) {
-    const { batches, oldestOpen } = await scanBatches(link, scan.end);
-    more = batches.length > 0 && batches.every((batch) => scan.take(scannedRows(batch), oldestOpen));
+    const batches = await batchesAfter(link, scan.end);
+    more = batches.length > 0 && batches.every((batch) => scan.takeBatch(batch, open));
   }
   return scan.through;
 }

@@ -1,18 +1,18 @@
 import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
-import type { Row } from "../pool.ts";
-import { readNumber, readText } from "../../rows/row.ts";
+import { OUTCOME_FIELDS } from "../../evidence-batch.ts";
+import { abandonedRequests } from "./batch-rows.ts";
 import type { EvidenceWriter } from "./writer.ts";
 
 /** Decisions ended at a time. */
 const BATCH = 200;
 
-const ABANDONED = `
-SELECT running.request_id, holder.seen_at
-FROM signalbox.evidence_open AS running
-JOIN signalbox.evidence_processes AS holder ON holder.id = running.process
-WHERE signalbox.is_gone(holder) ORDER BY running.position LIMIT ${BATCH}`;
+/** A process whose requests have all ended is not looked at again, so that looking costs nothing while none died. */
+const SWEEP = `
+UPDATE signalbox.evidence_processes AS process SET swept = true
+WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
+  SELECT FROM signalbox.evidence_requests AS request WHERE request.process = process.id AND request.ended_at IS NULL)`;
 
 /**
  * Gives the decisions of processes that are gone their outcome `unknown`, so that the log itself says it. Two replicas
@@ -21,14 +21,28 @@ WHERE signalbox.is_gone(holder) ORDER BY running.position LIMIT ${BATCH}`;
  * @throws {StoreUnavailableError}
  */
 export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter): Promise<void> {
-  for (;;) {
-    const rows = await link.query(ABANDONED);
-    if (rows.length > 0) await writer.append([], rows.flatMap(toOutcome));
-    if (rows.length < BATCH) return;
+  const abandoned = await abandonedRequests(link);
+  const outcomes = [...abandoned].flatMap(([requestId, at]) => [
+    at,
+    requestId,
+    JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
+  ]);
+  const most = BATCH * OUTCOME_FIELDS;
+  for (let start = 0; start < outcomes.length; start += most) {
+    await writer.append([], outcomes.slice(start, start + most));
   }
+  await link.query(SWEEP);
 }
 
-function toOutcome(row: Row): readonly (string | number)[] {
-  const [requestId, at] = [readText(row, "request_id"), readNumber(row, "seen_at")];
-  return [at, requestId, JSON.stringify(unknownOutcome(asIdentifier(requestId), at))];
+/** How long a request id is kept after the request has ended, milliseconds. */
+const KEPT = 60_000;
+
+/** One replica does it: nothing is looked at where another process is the oldest that runs. */
+const FORGET = `
+DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
+  SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;
+
+/** Forgets requests that ended a minute ago. @param process number of this process. @throws {StoreUnavailableError} */
+export async function forgetEnded(link: PostgresLink, process: number): Promise<void> {
+  await link.query(FORGET, [process]);
 }

@@ -5,7 +5,10 @@ import { unknownOutcome } from "../../stored-evidence.ts";
 import { encodeBatch, type RecordBatch } from "../../batch/frames.ts";
 import { sealBatch, type SealedBatch } from "../batch/seal.ts";
 import type { BatchQuery } from "../protocol.ts";
-import type { StoredBatch } from "../../batch/stored-batch.ts";
+import { convertedBatch } from "../../batch/former-batch.ts";
+import { GENESIS } from "../../../evidence/chain.ts";
+import type { StoredBatch as FrameBatch } from "../../batch/stored-batch.ts";
+import type { Abandoned, StoredBatch } from "../../batch/lines.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { LogState } from "./log-state.ts";
 import type { EvidenceProcess } from "../../../evidence/evidence-store.ts";
@@ -24,8 +27,7 @@ interface AppendResult {
 
 interface BatchPage {
   readonly batches: readonly StoredBatch[];
-  /** Position of the oldest decision without an outcome. */
-  readonly oldestOpen: number | null;
+  readonly abandoned: Abandoned;
 }
 
 interface EvidenceParts {
@@ -76,7 +78,7 @@ export class EvidenceTable {
   page(query: BatchQuery, now: number): BatchPage {
     return this.#transaction.read(() => {
       this.#state.catchUp();
-      return { batches: this.#batches.page(query, now), oldestOpen: this.#state.oldestOpen };
+      return { batches: this.#batches.page(query, now).map(inLines), abandoned: this.#gone(now) };
     });
   }
 
@@ -85,7 +87,7 @@ export class EvidenceTable {
     return this.#transaction.read(() => {
       this.#state.catchUp();
       const isOpen = this.#state.open.get(requestId) !== undefined;
-      return { batches: this.#batches.find(requestId, isOpen, now), oldestOpen: this.#state.oldestOpen };
+      return { batches: this.#batches.find(requestId, isOpen, now).map(inLines), abandoned: this.#gone(now) };
     });
   }
 
@@ -94,11 +96,10 @@ export class EvidenceTable {
     return this.#processes.list(now);
   }
 
-  /** Positions of the decisions without an outcome, in order. */
-  openDecisions(): readonly number[] {
+  openRequests(): readonly string[] {
     return this.#transaction.read(() => {
       this.#state.catchUp();
-      return Array.from(this.#state.open.values(), ({ position }) => position);
+      return Array.from(this.#state.open.values(), ({ requestId }) => requestId);
     });
   }
 
@@ -136,6 +137,15 @@ export class EvidenceTable {
     });
     this.#state.checkpointed();
     this.#rollUps.checkpointed();
+  }
+
+  #gone(now: number): Abandoned {
+    const gone = new Map<string, number>();
+    for (const { requestId, process } of this.#state.open.values()) {
+      const at = this.#processes.diedAt(process, now);
+      if (at !== null) gone.set(requestId, at);
+    }
+    return gone;
   }
 
   /** Outcomes for decisions of dead processes, by process. */
@@ -177,4 +187,22 @@ export class EvidenceTable {
       throw error;
     }
   }
+}
+
+function inLines(batch: FrameBatch): StoredBatch {
+  const { decided, ended, workspaces } = batch;
+  const ids = [decided, ended].filter(({ highest }) => highest !== "");
+  const range = {
+    lowest: ids.map(({ lowest }) => lowest).toSorted()[0] ?? "",
+    highest:
+      ids
+        .map(({ highest }) => highest)
+        .toSorted()
+        .at(-1) ?? "",
+  };
+  return {
+    ...convertedBatch({ ...batch, frames: batch.records }, GENESIS.hash),
+    ...range,
+    workspaces: [...workspaces, ""],
+  };
 }

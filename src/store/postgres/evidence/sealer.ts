@@ -1,0 +1,164 @@
+import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
+import { compressedRecords, decompressedRecords } from "../../batch/compression.ts";
+import { sealBatch, type NewRecord } from "../../batch/lines.ts";
+import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
+import { textArray } from "../array-text.ts";
+import { StatementFailure } from "../failure.ts";
+import type { PostgresLink } from "../link.ts";
+import type { Row } from "../pool.ts";
+
+/** Bytes of written records that become one batch of the log: about two milliseconds of work. */
+const PAGE = 96 * 1024;
+
+/** Batches that are looked at for it. */
+const MOST = 500;
+
+const NEWEST = "SELECT max(id) AS newest FROM signalbox.evidence_written";
+
+/**
+ * The newest row, and whether the log is the continuation of the row at position $1 with the hash $2, which was the end of
+ * a batch. Where that batch is gone, a prune explains it if the log goes on.
+ */
+const HEAD = `
+SELECT head.position, head.hash, coalesce(
+    (SELECT CASE WHEN batch.first <= $1 THEN batch.last = $1 AND batch.hash = $2 END
+      FROM signalbox.evidence_batches AS batch WHERE batch.last >= $1 ORDER BY batch.last LIMIT 1),
+    head.position >= $1) AS continues
+FROM signalbox.evidence_head AS head`;
+
+const WRITTEN = `
+SELECT written.process, written.number, array_to_json(written.workspaces)::text AS workspaces, written.records,
+  process.sealed, head.position, head.hash
+FROM (
+  SELECT one.*, sum(octet_length(one.records)) OVER (ORDER BY one.id) - octet_length(one.records) AS before
+  FROM signalbox.evidence_written AS one WHERE one.id <= $1 ORDER BY one.id LIMIT ${MOST}) AS written
+JOIN signalbox.evidence_processes AS process ON process.id = written.process
+CROSS JOIN signalbox.evidence_head AS head
+WHERE written.before < ${PAGE} AND written.number > process.sealed ORDER BY written.id`;
+
+const SEAL = `
+SELECT signalbox.seal_evidence($1, $2, $3, $4, $5, $6, $7::text::text[], $8, $9::text::json, $10::text::json)`;
+
+/** What a user who only reads meets, and who reads from a standby. */
+const READ_ONLY: readonly (string | null)[] = ["42501", "25006"];
+
+/** Records of a written batch as stored: a line each, of kind, request id and JSON text. */
+export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
+  const lines = records.map(({ kind, requestId, record }) => `${kind} ${requestId} ${record}`);
+  return compressedRecords(Uint8Array.from(Buffer.from(lines.join("\n"))));
+}
+
+/**
+ * Moves written batches into the log. Any number of replicas may do so at once: where the head of the log has moved
+ * meanwhile, nothing of a step happens.
+ */
+export class EvidenceSealer {
+  readonly #link: PostgresLink;
+  #head: ChainLink | null;
+  #running: Promise<ChainLink> | null = null;
+  #next: Promise<ChainLink> | null = null;
+
+  /** @param head the newest row of the log as far as is known */
+  constructor(link: PostgresLink, head: ChainLink | null) {
+    this.#link = link;
+    this.#head = head;
+  }
+
+  /** The newest row of the log as last known to this process. */
+  get head(): ChainLink | null {
+    return this.#head;
+  }
+
+  /**
+   * Resolves with the newest row of the log when everything is in it that was written before. A user without the right to
+   * change the log, and a standby, have what others moved.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  seal(): Promise<ChainLink> {
+    if (this.#running === null) return (this.#running = this.#sealAll().finally(() => (this.#running = null)));
+    // One that began earlier may not see what was written since.
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = null;
+        return this.seal();
+      });
+    return this.#next;
+  }
+
+  /**
+   * Reads the newest row, which {@link head} is from then on if the log is the continuation of what it was.
+   *
+   * @returns what contradicts that
+   * @throws {StoreUnavailableError}
+   */
+  async readHead(): Promise<{ readonly head: ChainLink; readonly cause: "log_behind" | "log_differs" | null }> {
+    const known = this.#head ?? GENESIS;
+    const row = (await this.#link.query(HEAD, [known.position, known.hash]))[0] ?? {};
+    const head = toLink(row);
+    if (row["continues"] !== true) {
+      return { head, cause: head.position < known.position ? "log_behind" : "log_differs" };
+    }
+    if (head.position >= (this.#head?.position ?? 1)) this.#head = head;
+    return { head, cause: null };
+  }
+
+  async #sealAll(): Promise<ChainLink> {
+    const { newest } = (await this.#link.query(NEWEST))[0] ?? {};
+    try {
+      if (typeof newest === "number") while (await this.#sealPage(newest));
+    } catch (error) {
+      if (!(error instanceof StatementFailure && READ_ONLY.includes(error.code))) throw error;
+    }
+    return (await this.readHead()).head;
+  }
+
+  /** Whether there was anything left. @param newest id of the newest batch that is moved */
+  async #sealPage(newest: number): Promise<boolean> {
+    const rows = await this.#link.query(WRITTEN, [newest]);
+    const [first] = rows;
+    if (first === undefined) return false;
+    const head = toLink(first);
+    const listed = rows.flatMap((row) => readTexts(row, "workspaces"));
+    const { last, hash, lowest, highest, workspaces, records } = sealBatch(head, rows.flatMap(readWritten), listed);
+    const { sealed, missing } = numbersOf(rows);
+    const rest = [textArray(workspaces), records, JSON.stringify(sealed), JSON.stringify(missing)] as const;
+    await this.#link.query(SEAL, [head.position, head.hash, last, hash, lowest, highest, ...rest]);
+    return true;
+  }
+}
+
+interface Numbers {
+  readonly process: number;
+  readonly last: number;
+}
+
+/** Of each process the newest batch, and batches that are not there although a later one is. */
+function numbersOf(rows: readonly Row[]): {
+  readonly sealed: readonly Numbers[];
+  readonly missing: readonly (Numbers & { readonly first: number })[];
+} {
+  const newest = new Map<number, number>();
+  const missing: (Numbers & { readonly first: number })[] = [];
+  for (const row of rows) {
+    const [process, number] = [readNumber(row, "process"), readNumber(row, "number")];
+    const before = newest.get(process) ?? readNumber(row, "sealed");
+    if (number > before + 1) missing.push({ process, first: before + 1, last: number - 1 });
+    newest.set(process, number);
+  }
+  return { sealed: Array.from(newest, ([process, last]) => ({ process, last })), missing };
+}
+
+function readWritten(row: Row): readonly Pick<NewRecord, "kind" | "requestId" | "record">[] {
+  const text = Buffer.from(decompressedRecords(readBytes(row, "records"))).toString();
+  return text.split("\n").map((line) => {
+    const [kind, requestId = ""] = line.split(" ", 2);
+    const record = line.slice(`${kind} ${requestId} `.length);
+    return { kind: kind === "decision" ? "decision" : "outcome", requestId, record };
+  });
+}
+
+function toLink(row: Row): ChainLink {
+  return { position: readNumber(row, "position"), hash: readText(row, "hash") };
+}
