@@ -7,5 +7,8 @@ export type completions = OpenAI.CompletionCreateParams;
 export type responses = OpenAI.Responses.ResponseCreateParams;
 export type embeddings = OpenAI.EmbeddingCreateParams;
 export type moderations = OpenAI.ModerationCreateParams;
-export type messages = Anthropic.MessageCreateParams | Anthropic.Beta.MessageCreateParams;
-export type count_tokens = Anthropic.MessageCountTokensParams | Anthropic.Beta.MessageCountTokensParams;
+export type messages = InBody<Anthropic.MessageCreateParams | Anthropic.Beta.MessageCreateParams>;
+export type count_tokens = InBody<Anthropic.MessageCountTokensParams | Anthropic.Beta.MessageCountTokensParams>;
+
+/** The SDK sends these two as headers. */
+type InBody<Params> = Params extends unknown ? Omit<Params, "betas" | "workspace_id"> : never;

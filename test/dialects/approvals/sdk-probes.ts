@@ -74,12 +74,6 @@ export function sdkProbes(): ReadonlyMap<string, readonly Probe[]> {
   }
 }
 
-/** The smallest value is a user's text: null says the least, so it stands last. */
-function rank(type: Type): number {
-  if (type.isStringLiteralType() && type.value === "user") return -1;
-  return type.flags & TypeFlags.Null ? 1 : 0;
-}
-
 class DeclarationWalk {
   readonly #checker: Checker;
   readonly #members = new Map<number, readonly (readonly [Declared, Type])[]>();
@@ -93,12 +87,15 @@ class DeclarationWalk {
     const { flags } = type;
     if (open.length > MAXIMUM_DEPTH) return [];
     if (flags & (TypeFlags.Undefined | TypeFlags.Never | TypeFlags.Void)) return [];
-    if (flags & TypeFlags.Null) return [{ kind, value: null }];
+    if (flags & TypeFlags.Null) return [{ kind: `${kind}=null`, value: null }];
     if (type.isStringLiteralType() || type.isNumberLiteralType()) {
       return [{ kind: name === "type" ? kind : `${kind}=${type.value}`, value: type.value }];
     }
     if (type.isBooleanLiteralType()) return [{ kind: `${kind}=${type.value}`, value: type.value }];
-    if (flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return [{ kind, value: valueFor(TEXTS, name, "a") }];
+    // `string & {}` is any text beside listed ones.
+    const isText = type.isIntersectionType() && type.getTypes().some((part) => part.flags & TypeFlags.String);
+    if (isText || flags & (TypeFlags.String | TypeFlags.TemplateLiteral))
+      return [{ kind, value: valueFor(TEXTS, name, "a") }];
     if (flags & TypeFlags.Number) return [{ kind, value: valueFor(NUMBERS, name, 1) }];
     if (flags & TypeFlags.Boolean) return [true, false].map((value) => ({ kind: `${kind}=${value}`, value }));
     if (flags & (TypeFlags.Any | TypeFlags.Unknown) || FREE.test(name)) return [{ kind, value: {} }];
@@ -114,7 +111,17 @@ class DeclarationWalk {
   }
 
   #alternatives(types: readonly Type[], name: string, kind: string, open: readonly number[]): readonly Probe[] {
-    return types.toSorted((one, other) => rank(one) - rank(other)).flatMap((one) => this.probes(one, name, kind, open));
+    return types
+      .toSorted((one, other) => this.#rank(one) - this.#rank(other))
+      .flatMap((one) => this.probes(one, name, kind, open));
+  }
+
+  /** The smallest value is a user's text: null says the least, so it stands last. */
+  #rank(type: Type): number {
+    if (type.isStringLiteralType() && type.value === "user") return -1;
+    if (type.flags & TypeFlags.Null) return 1;
+    const label = type.flags & TypeFlags.Object ? this.#label(this.#membersOf(type)) : null;
+    return label === "<text>" || label === "<input_text>" ? -1 : 0;
   }
 
   #object(type: Type, name: string, kind: string, open: readonly number[]): readonly Probe[] {

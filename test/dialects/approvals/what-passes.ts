@@ -44,7 +44,15 @@ export function answerTo(
     row.surface.kind === "generate" ? (["generate"] as const) : (["embed", "rerank", "moderate"] as const);
   const rows = table({
     providers: [provider("p", { dialect })],
-    models: [model("m", { operations: [...operations], capabilities, dimensions: [1], moderationCategories: {} })],
+    models: [
+      model("m", {
+        operations: [...operations],
+        capabilities,
+        signatureFamily: dialect === "anthropic-messages" ? "anthropic" : "openai",
+        dimensions: [1],
+        moderationCategories: {},
+      }),
+    ],
     endpoints: [endpoint("e", { dialect, capabilities })],
     routes: [routeRow("r", "e", [], { unknownFields, operations: [...operations] })],
     workspaces: [workspace("w", { capabilities: [...approved], dimensions: [1], contextWindow: 1_000_000 })],
