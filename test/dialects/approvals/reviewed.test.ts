@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { sdkProbes } from "./sdk-probes.ts";
 import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
-import { answerTo, passes } from "./what-passes.ts";
+import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
+import { mockForTest } from "../../mock/start.ts";
+import { startRouter } from "../../support/router.ts";
+import { answerTo, passes, routeOf } from "./what-passes.ts";
 
 const SURFACES = {
   chat: "/v1/chat/completions",
@@ -46,6 +49,8 @@ const REASONS: Readonly<Record<string, string>> = {
   "tool_choice.tools[].type unknown_tool_type": TOOL_WITHOUT_TYPE,
 };
 
+const all = sdkProbes();
+
 /** Field and code of a refusal with everything approved; `null` where the body passes. */
 function refusalOf(surface: string, body: JsonValue): string | null {
   const answer = answerTo(surface, body, CAPABILITY_NAMES);
@@ -54,8 +59,6 @@ function refusalOf(surface: string, body: JsonValue): string | null {
 }
 
 describe("of all that the official SDKs declare, a reviewed list has what passes the approvals, and what is refused with all of them:", () => {
-  const all = sdkProbes();
-
   it.each(Object.entries(SURFACES))("%s", async (name, surface) => {
     const probes = all.get(name) ?? [];
     expect(probes.length).toBeGreaterThan(8);
@@ -84,3 +87,45 @@ describe("of all that the official SDKs declare, a reviewed list has what passes
     await expect(`${listed.join("\n")}\n`, REVIEW).toMatchFileSnapshot(`reviewed/${name}.txt`);
   });
 });
+
+/** Surfaces that relay to a native endpoint, with the flags of the clouds that host the same protocol. */
+const OVER_SOCKETS: readonly (readonly [keyof typeof SURFACES, readonly string[]])[] = [
+  ["chat", []],
+  ["completions", []],
+  ["responses", []],
+  ["messages", []],
+  ["messages", ["bedrock_invoke"]],
+  ["messages", ["vertex_raw_predict"]],
+];
+const SAMPLE = 40;
+
+it.each(OVER_SOCKETS)(
+  "a real server calls the provider of %s %j for exactly the probes that pass",
+  async (name, flags) => {
+    const path = SURFACES[name];
+    const surface = INFERENCE_ENDPOINTS.find((row) => row.path === path)?.surface;
+    if (surface === undefined) throw new Error(`no surface of ${path}`);
+    const mock = await mockForTest();
+    const baseUrl = name === "messages" ? mock.url : `${mock.url}/v1`;
+    const router = await startRouter({ table: routeOf(surface, [], "reject", { baseUrl, flags }) });
+    const byKind = new Map((all.get(name) ?? []).map((probe) => [kindOf(probe.kind), probe]));
+    const probes = [...byKind.values()].filter(({ kind }) => !kind.includes("model="));
+    const stride = Math.ceil(probes.length / SAMPLE);
+    const called: string[] = [];
+    const expected: string[] = [];
+    for (const { kind, value } of probes.filter((_probe, index) => index % stride === 0)) {
+      const body = requestOf(name, value);
+      const before = mock.requests.length;
+      const response = await fetch(`${router.url}${path}`, {
+        method: "POST",
+        headers: { authorization: "Bearer good", "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      await response.arrayBuffer();
+      if (mock.requests.length > before) called.push(kind);
+      if (passes(path, body, [])) expected.push(kind);
+    }
+    expect(expected.length).toBeGreaterThan(4);
+    expect(called).toEqual(expected);
+  },
+);

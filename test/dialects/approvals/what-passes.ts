@@ -2,7 +2,7 @@ import { CAPABILITY_NAMES, type Capability } from "../../../src/canon/capability
 import type { Decision } from "../../../src/canon/decision.ts";
 import type { ServiceError } from "../../../src/canon/error.ts";
 import { isJsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import type { UnknownFields } from "../../../src/canon/table.ts";
+import type { ProviderRow, RoutingTable, UnknownFields } from "../../../src/canon/table.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { refusedKind } from "../../../src/dialects/fields.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
@@ -18,6 +18,36 @@ import {
   workspace,
 } from "../../support/table.ts";
 import { NO_HEADERS } from "../laws/target.ts";
+
+/**
+ * The route `r` to one native endpoint of a surface.
+ *
+ * @param approved capabilities that the workspace approves; the model has them all. @param more members of the provider.
+ */
+export function routeOf(
+  { kind, dialect }: Pick<(typeof INFERENCE_ENDPOINTS)[number]["surface"], "kind" | "dialect">,
+  approved: readonly Capability[],
+  unknownFields: UnknownFields = "reject",
+  more: Partial<ProviderRow> = {},
+): RoutingTable {
+  const capabilities = CAPABILITY_NAMES.toSorted();
+  const operations = kind === "generate" ? (["generate"] as const) : (["embed", "rerank", "moderate"] as const);
+  return table({
+    providers: [provider("p", { dialect, ...more })],
+    models: [
+      model("m", {
+        operations: [...operations],
+        capabilities,
+        signatureFamily: dialect === "anthropic-messages" ? "anthropic" : "openai",
+        dimensions: [1],
+        moderationCategories: {},
+      }),
+    ],
+    endpoints: [endpoint("e", { dialect, capabilities })],
+    routes: [routeRow("r", "e", [], { unknownFields, operations: [...operations] })],
+    workspaces: [workspace("w", { capabilities: [...approved], dimensions: [1], contextWindow: 1_000_000 })],
+  });
+}
 
 /**
  * What the server does with a body before it calls a provider: its schema, its parser, the approvals of the route's native endpoint, and the members that
@@ -38,25 +68,7 @@ export function answerTo(
   if (invalid !== null) return invalid;
   const request = row.surface.parse(body, 100, NO_HEADERS);
   if ("code" in request) return request;
-  const { dialect } = row.surface;
-  const capabilities = CAPABILITY_NAMES.toSorted();
-  const operations =
-    row.surface.kind === "generate" ? (["generate"] as const) : (["embed", "rerank", "moderate"] as const);
-  const rows = table({
-    providers: [provider("p", { dialect })],
-    models: [
-      model("m", {
-        operations: [...operations],
-        capabilities,
-        signatureFamily: dialect === "anthropic-messages" ? "anthropic" : "openai",
-        dimensions: [1],
-        moderationCategories: {},
-      }),
-    ],
-    endpoints: [endpoint("e", { dialect, capabilities })],
-    routes: [routeRow("r", "e", [], { unknownFields, operations: [...operations] })],
-    workspaces: [workspace("w", { capabilities: [...approved], dimensions: [1], contextWindow: 1_000_000 })],
-  });
+  const rows = routeOf(row.surface, approved, unknownFields);
   const decision = decide(rows, fakePolicies(), identity, request, 0);
   const { needs } = request.shape;
   const route = rows.routes[decision.route];
