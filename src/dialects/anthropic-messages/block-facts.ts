@@ -150,56 +150,36 @@ export function blocksOf(context: BlockContext): string {
     .join(", ");
 }
 
-/**
- * The 400 for a top-level member that requests that a provider stores content, or that would take a decision of the routing table out of its
- * hands. Refused on every route, also where unknown members are forwarded.
- */
+const STATEFUL = "unsupported_stateful_feature";
+const ROUTING = "unsupported_routing_field";
+
+/** Name, code and sentence of top-level members that store content at a provider, or take a decision of the routing table out of its hands. */
+const REFUSED_MEMBERS = [
+  [
+    "inference_geo",
+    "unsupported_region_field",
+    "cannot be chosen by the caller: routes.yaml defines where each endpoint runs. To narrow the region, send provider.region",
+  ],
+  [
+    "fallbacks",
+    ROUTING,
+    "names models that the provider would call instead: routes.yaml defines which models may get a request. Leave it out",
+  ],
+  ["billing_policy", ROUTING, "decides whom the provider bills; that is the operator's account. Leave it out"],
+  ["fallback_credit_token", STATEFUL, "redeems credit that the provider keeps for one model; leave it out"],
+  ["container", STATEFUL, "names or makes a container kept at the provider; leave it out"],
+  ["thread", STATEFUL, "would make the provider keep the conversation; send the messages themselves"],
+] as const;
+
+/** The 400 for such a member on every route, also where unknown members are forwarded. */
 export function refusedMember(body: JsonObject): ServiceError | null {
-  return (
-    refusedBlock(body) ??
-    (holdsSomething(body["container"])
-      ? storedState("container", "names or makes a container kept at the provider; leave it out")
-      : null) ??
-    (holdsSomething(body["thread"])
-      ? storedState("thread", "would make the provider keep the conversation; send the messages themselves")
-      : null) ??
-    previousMessage(body["diagnostics"])
-  );
-}
-
-function refusedBlock(body: JsonObject): ServiceError | null {
-  if (isGiven(body["inference_geo"])) {
-    return invalidRequest(
-      "unsupported_region_field",
-      "inference_geo cannot be chosen by the caller: routes.yaml defines where each endpoint runs. To narrow the region, send provider.region",
-      "inference_geo",
-    );
+  for (const [name, code, sentence] of REFUSED_MEMBERS) {
+    if (holdsSomething(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
-  if (holdsSomething(body["fallbacks"])) {
-    return invalidRequest(
-      "unsupported_routing_field",
-      "fallbacks names models that the provider would call instead: routes.yaml defines which models may get a request. Leave it out",
-      "fallbacks",
-    );
-  }
-  if (holdsSomething(body["billing_policy"])) {
-    return invalidRequest(
-      "unsupported_routing_field",
-      "billing_policy decides whom the provider bills; that is the operator's account. Leave it out",
-      "billing_policy",
-    );
-  }
-  return isGiven(body["fallback_credit_token"])
-    ? storedState("fallback_credit_token", "redeems credit that the provider keeps for one model; leave it out")
-    : null;
-}
-
-function previousMessage(diagnostics: JsonValue | undefined): ServiceError | null {
+  const { diagnostics } = body;
   if (!isJsonObject(diagnostics) || !isGiven(diagnostics["previous_message_id"])) return null;
-  return storedState(
-    "diagnostics.previous_message_id",
-    "names an answer that the provider has kept something of; leave it out",
-  );
+  const sentence = "names an answer that the provider has kept something of; leave it out";
+  return storedState("diagnostics.previous_message_id", sentence);
 }
 
 /** The 400 for content that names a file kept at the provider instead of holding it. */
