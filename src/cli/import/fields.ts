@@ -104,9 +104,7 @@ export class Fields implements Spot {
   }
 
   itemsOf(item: Item): readonly Item[] {
-    if (item.node.kind === "list") {
-      return item.node.items.map((node, index) => ({ path: [...item.path, index], at: node.at, node }));
-    }
+    if (item.node.kind === "list") return itemsIn(item.path, item.node);
     this.wrong(item, "a list");
     return [];
   }
@@ -175,6 +173,11 @@ export class Fields implements Spot {
     const message = `${describeSafely([...this.path, name])} is missing`;
     this.#findings.add("MISSING_KEY", this.at, message, hint);
   }
+}
+
+/** The items of a list at a path. */
+export function itemsIn(path: Path, { items }: ConfigNode & { kind: "list" }): readonly Item[] {
+  return items.map((node, index) => ({ path: [...path, index], at: node.at, node }));
 }
 
 /** What the source takes from the environment when it starts, which an import does not know. */

@@ -106,10 +106,9 @@ export class ImportReport {
 
   /** In the order of the source. */
   list(): readonly ReportEntry[] {
-    const order = new Map(OUTCOMES.map((outcome, index) => [outcome, index]));
     return this.#entries.toSorted(
       (left, right) =>
-        (order.get(left.outcome) ?? 0) - (order.get(right.outcome) ?? 0) ||
+        OUTCOMES.indexOf(left.outcome) - OUTCOMES.indexOf(right.outcome) ||
         Number(left.file !== this.#file) - Number(right.file !== this.#file) ||
         left.file.localeCompare(right.file, "en") ||
         left.line - right.line,

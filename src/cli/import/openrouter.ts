@@ -6,7 +6,7 @@ import { asName } from "./configuration/names.ts";
 import { providerLocation } from "./configuration/provider-location.ts";
 import { perMillion } from "./configuration/rows.ts";
 import { presetOf } from "../../compile/presets.ts";
-import { Fields, type Item, type Spot } from "./fields.ts";
+import { Fields, type Item, itemsIn, type Spot } from "./fields.ts";
 import type { ImportReport } from "./import-report.ts";
 import { modelLines, type ImportedText, parseImported } from "./read-source.ts";
 
@@ -44,10 +44,9 @@ export function importOpenRouter(source: ImportedText, imported: ImportedConfigu
 function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly Item[] {
   const tree = parseImported(source, imported.findings);
   if (tree === null) return [];
-  const root: Item = { path: [], at: tree.at, node: tree };
-  const list = tree.kind === "map" ? new Fields(tree, [], imported.findings).item("data") : root;
-  if (list?.node.kind === "list")
-    return list.node.items.map((node, index) => ({ path: [...list.path, index], at: node.at, node }));
+  const list =
+    tree.kind === "map" ? new Fields(tree, [], imported.findings).item("data") : { ...tree, path: [], node: tree };
+  if (list?.node.kind === "list") return itemsIn(list.path, list.node);
   imported.findings.add("WRONG_TYPE", tree.at, "the file must be a list of model ids", "write one id a line");
   return [];
 }

@@ -7,7 +7,6 @@ import type { ImportedConfiguration } from "./configuration/imported-configurati
 import { groupOf, OWN } from "./configuration/provider-location.ts";
 import type {
   PlannedEndpoint,
-  PlannedFallback,
   PlannedModel,
   PlannedProvider,
   PlannedRoute,
@@ -40,23 +39,18 @@ const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
 export function sectionsOf(imported: ImportedConfiguration): WrittenSections {
-  const groups: Record<string, string[]> = {};
-  for (const region of regionsOf(imported)) (groups[groupOf(region)] ??= []).push(region);
   const labels = [...new Set([...imported.labels, ...imported.workspaces.flatMap((workspace) => workspace.labels)])];
-  const endpoints = new Set(
-    reachable(
-      imported,
-      imported.routes.map(({ id }) => id),
-    ),
-  );
-  const providers = new Set([...endpoints].map(({ provider }) => provider));
-  const models = new Set([...endpoints].map(({ model }) => model));
+  const ids = imported.routes.map(({ id }) => id);
+  const endpoints = reachable(imported, ids);
+  const providers = new Set(endpoints.map(({ provider }) => provider));
+  const models = new Set(endpoints.map(({ model }) => model));
+  const regions = new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
   const modes = Object.fromEntries(imported.policies.map(({ id, mode }) => [id, mode]));
   return {
-    regions: groups,
+    regions: Object.fromEntries(Map.groupBy(regions, groupOf)),
     providers: new Map([...providers].map((row) => [row.id, { value: providerRow(imported, row), spots: row.spots }])),
     models: new Map([...models].map((row) => [row.id, { value: modelRow(row), spots: row.spots }])),
-    endpoints: [...endpoints].map((row) => ({ value: endpointRow(row), spots: [row.spot] })),
+    endpoints: endpoints.map((row) => ({ value: endpointRow(row), spots: [row.spot] })),
     routes: new Map(imported.routes.map((row) => [row.id, { value: routeRow(row), spots: [row.spot] }])),
     workspaces: new Map(
       imported.workspaces.map((row) => [
@@ -67,14 +61,6 @@ export function sectionsOf(imported: ImportedConfiguration): WrittenSections {
     policies: imported.policies.length === 0 ? null : { initial_mode: modes },
     vocabulary: labels.length === 0 ? null : { labels: labels.toSorted() },
   };
-}
-
-function regionsOf(imported: ImportedConfiguration): ReadonlySet<string> {
-  const endpoints = reachable(
-    imported,
-    imported.routes.map(({ id }) => id),
-  );
-  return new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
 }
 
 /** Whether the source names a model server in a network of one's own: no other address shows who keeps requests. */
@@ -90,16 +76,16 @@ function providerRow(imported: ImportedConfiguration, provider: PlannedProvider)
   );
   const total = longestTotal(provider);
   const firstToken = provider.firstTokens.size === 0 ? null : Math.max(...provider.firstTokens);
-  return {
-    ...(provider.preset === null ? {} : { preset: provider.preset }),
+  return present({
+    preset: provider.preset,
     ...provider.row,
     region: provider.region,
     trains_on_data: own ? false : imported.answers.trainsOnData,
-    ...(own ? { retention: "none" } : {}),
-    ...timeoutsOf(total, firstToken),
-    ...(Object.keys(imported.health).length === 0 ? {} : { health: imported.health }),
-    ...(most > DEFAULT_CONCURRENCY ? { max_concurrency: most } : {}),
-  };
+    retention: own ? "none" : null,
+    timeouts: filled(timeoutsOf(total, firstToken)),
+    health: filled(imported.health),
+    max_concurrency: most > DEFAULT_CONCURRENCY ? most : null,
+  });
 }
 
 /** One row of several must not make the calls of the others shorter than they were; `null` where no row has a time. */
@@ -110,14 +96,11 @@ function longestTotal({ totals }: PlannedProvider): number | null {
 
 /** No limit within an attempt is longer than the attempt. */
 function timeoutsOf(total: number | null, firstToken: number | null): JsonObject {
-  if (total === null && firstToken === null) return {};
   const first = firstToken === null ? null : Math.min(firstToken, total ?? firstToken);
-  return {
-    timeouts: {
-      ...(total === null ? {} : { total: duration(total) }),
-      ...(first === null ? {} : { first_token: duration(first) }),
-    },
-  };
+  return present({
+    total: total === null ? null : duration(total),
+    first_token: first === null ? null : duration(first),
+  });
 }
 
 /** Seconds as routes.yaml writes them: at least a millisecond, at most a day. */
@@ -130,45 +113,44 @@ function modelRow(model: PlannedModel): JsonObject {
   const { contextWindow, maxOutput, defaultMaxOutput } = model;
   const usual =
     defaultMaxOutput === null || maxOutput === null ? defaultMaxOutput : Math.min(defaultMaxOutput, maxOutput);
-  return {
+  return present({
     operations: [model.operation],
-    ...(model.capabilities.size === 0 ? {} : { capabilities: [...model.capabilities] }),
-    ...(contextWindow === null ? {} : { context_window: contextWindow }),
-    ...(model.operation !== "generate" || maxOutput === null ? {} : { max_output_tokens: maxOutput }),
-    ...(usual === null ? {} : { default_max_output_tokens: usual }),
-    ...(model.dimensions.length === 0 ? {} : { dimensions: model.dimensions }),
-    ...(model.defaultDimensions === null ? {} : { default_dimensions: model.defaultDimensions }),
+    capabilities: filled([...model.capabilities]),
+    context_window: contextWindow,
+    max_output_tokens: model.operation === "generate" ? maxOutput : null,
+    default_max_output_tokens: usual,
+    dimensions: filled(model.dimensions),
+    default_dimensions: model.defaultDimensions,
     ...model.rest,
-  };
+  });
 }
 
 function endpointRow(endpoint: PlannedEndpoint): JsonObject {
   const { model, provider, capabilities } = endpoint;
-  const narrower = capabilities.size < model.capabilities.size;
-  return {
+  return present({
     id: endpoint.id,
     model: model.id,
     provider: provider.id,
     upstream_model: endpoint.upstream,
-    ...(endpoint.region === provider.region ? {} : { region: endpoint.region }),
-    ...(narrower ? { capabilities: [...capabilities] } : {}),
-    ...(endpoint.price === null ? {} : { price: endpoint.price }),
-    ...(endpoint.maxConcurrency === null ? {} : { max_concurrency: endpoint.maxConcurrency }),
-    ...(endpoint.batch === null ? {} : { batch: endpoint.batch }),
-  };
+    region: endpoint.region === provider.region ? null : endpoint.region,
+    capabilities: capabilities.size < model.capabilities.size ? [...capabilities] : null,
+    price: endpoint.price,
+    max_concurrency: endpoint.maxConcurrency,
+    batch: endpoint.batch,
+  });
 }
 
 function routeRow(route: PlannedRoute): JsonObject {
   const { primary, peers, balance, weights, fallbacks } = route;
-  const many = peers.length + fallbacks.length > 0;
-  return {
+  return present({
     primary: primary.id,
-    ...(peers.length === 0 ? {} : { peers: peers.map(({ id }) => id), balance }),
-    ...(peers.length === 0 || weights.size === 0 ? {} : { weights: Object.fromEntries(weights) }),
-    ...(fallbacks.length === 0 ? {} : { fallbacks: fallbacks.map((row) => ("id" in row ? row.id : row)) }),
-    ...(many ? { on_gap: "narrow" } : {}),
-    ...(route.maxAttempts === null ? {} : { max_attempts: route.maxAttempts }),
-  };
+    peers: filled(peers.map(({ id }) => id)),
+    balance: peers.length > 0 ? balance : null,
+    weights: peers.length > 0 ? filled(Object.fromEntries(weights)) : null,
+    fallbacks: filled(fallbacks.map((row) => ("id" in row ? row.id : row))),
+    on_gap: peers.length + fallbacks.length > 0 ? "narrow" : null,
+    max_attempts: route.maxAttempts,
+  });
 }
 
 function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspace): JsonObject {
@@ -178,20 +160,30 @@ function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspa
   const moderation = imported.routes.find(
     ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
   );
-  return {
+  return present({
     tier: "standard",
-    ...(workspace.labels.length === 0 ? {} : { labels: workspace.labels }),
-    approve: {
+    labels: filled(workspace.labels),
+    approve: present({
       routes: workspace.routes,
       regions: [...new Set(endpoints.map(({ region }) => region))],
       providers: [...new Set(endpoints.map(({ provider }) => provider.id))],
       capabilities: approvable(endpoints.flatMap(({ capabilities }) => [...capabilities])),
-      ...(dimensions.length === 0 ? {} : { dimensions: dimensions.toSorted((left, right) => left - right) }),
-      ...(windows.length === 0 ? {} : { context_window: Math.max(...windows) }),
-    },
-    ...(moderation === undefined ? {} : { default_moderation_route: moderation.id }),
-    ...(Object.keys(workspace.limits).length === 0 ? {} : { limits: workspace.limits }),
-  };
+      dimensions: filled(dimensions.toSorted((left, right) => left - right)),
+      context_window: windows.length === 0 ? null : Math.max(...windows),
+    }),
+    default_moderation_route: moderation?.id ?? null,
+    limits: filled(workspace.limits),
+  });
+}
+
+/** A row without the keys that have no value. */
+function present(row: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
+}
+
+/** `null` for an empty list or mapping. */
+function filled<Value extends object>(value: Value): Value | null {
+  return Object.keys(value).length === 0 ? null : value;
 }
 
 /** Endpoints of routes, those of routes among their fallbacks too. */
@@ -203,12 +195,9 @@ export function reachable(imported: ImportedConfiguration, ids: readonly string[
     opened.add(id);
     const route = imported.routes.find((row) => row.id === id);
     if (route === undefined) return;
-    for (const endpoint of [route.primary, ...route.peers]) found.add(endpoint);
-    const next = (fallback: PlannedFallback): void => {
-      if ("id" in fallback) found.add(fallback);
-      else open(fallback.route);
-    };
-    for (const fallback of route.fallbacks) next(fallback);
+    for (const next of [route.primary, ...route.peers, ...route.fallbacks])
+      if ("id" in next) found.add(next);
+      else open(next.route);
   };
   for (const id of ids) open(id);
   return [...found];

@@ -13,6 +13,10 @@ interface Settings {
   readonly general: Fields | null;
 }
 
+const BY_USAGE = [
+  "least_in_flight",
+  "Signalbox does not balance by tokens per minute: `least_in_flight` comes closest",
+] as const;
 /** Strategies there; the sentence where the meaning changes. */
 const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = {
   "simple-shuffle": ["weighted", null],
@@ -22,14 +26,8 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = 
     "`balance: latency`: by the time to the first token, the better of two at random",
   ],
   "cost-based-routing": ["price", "`balance: price`, by `price` of the endpoints"],
-  "usage-based-routing": [
-    "least_in_flight",
-    "Signalbox does not balance by tokens per minute: `least_in_flight` comes closest",
-  ],
-  "usage-based-routing-v2": [
-    "least_in_flight",
-    "Signalbox does not balance by tokens per minute: `least_in_flight` comes closest",
-  ],
+  "usage-based-routing": BY_USAGE,
+  "usage-based-routing-v2": BY_USAGE,
 };
 
 /** Settings of routes. Fallbacks may stand in either section. */
