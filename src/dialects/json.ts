@@ -181,18 +181,6 @@ export function textIn(value: JsonValue | undefined, name: string): string | nul
 }
 
 /**
- * All that was read, of a count that should have cached tokens in it. A part cannot be larger than the whole: a provider that says so (recorded: Grok at
- * Azure) counts cached tokens beside the others.
- *
- * @param counted tokens, as the provider names them. @param cached tokens read from or written to a cache, within or beside `counted`.
- */
-export function wholeInput(counted: number | null, ...cached: readonly (number | null)[]): number | null {
-  if (counted === null) return null;
-  const parts = cached.reduce<number>((sum, part) => sum + (part ?? 0), 0);
-  return parts > counted ? counted + parts : counted;
-}
-
-/**
  * All that was generated, of a count that should have reasoning in it. Some providers count reasoning beside it (recorded: xAI, Gemini's chat completions): the
  * total of the answer shows it, or reasoning that is more than the whole.
  *

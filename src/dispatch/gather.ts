@@ -48,8 +48,6 @@ export interface Gathered {
   readonly dropped: readonly DroppedField[];
   /** What providers counted of each part that was answered, kept or not. */
   readonly answered: readonly PartUsage[];
-  /** Tokens of the parts that were answered, kept or not; `null` where a provider did not count, or none was. */
-  readonly spentTokens: number | null;
   /** Why some parts were not got, where the router itself kept them from it. */
   readonly ended: StopReason | null;
 }
@@ -105,7 +103,6 @@ export class Gathering {
       dropped: [...this.#dropped],
       answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
       answered: this.#answered(),
-      spentTokens: this.#spentTokens(),
       ended: this.#ends.every((end) => end !== undefined && "result" in end) ? null : this.#stopped,
     };
     if (this.#cancelled) return { ...common, ends: null, error: null };
@@ -208,15 +205,5 @@ export class Gathering {
       const searches = result.operation === "rerank" ? result.searchUnits : 0;
       return [{ endpoint, inputTokens: result.inputTokens, searches }];
     });
-  }
-
-  #spentTokens(): number | null {
-    let sum: number | null = null;
-    for (const end of this.#ends) {
-      if (end === undefined || !("result" in end)) continue;
-      if (end.result.inputTokens === null) return null;
-      sum = (sum ?? 0) + end.result.inputTokens;
-    }
-    return sum;
   }
 }

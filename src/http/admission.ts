@@ -16,6 +16,8 @@ import {
   type AnsweredPart,
   type EndedAttempt,
   type EndedRequest,
+  inputOfParts,
+  knownParts,
   knownUsage,
   reportedCost,
   reportedCostOfParts,
@@ -28,6 +30,7 @@ import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -75,7 +78,7 @@ const UNKNOWN_BUDGET = codedError(
 type SettledShape = Pick<RequestShape, "operation" | "stream">;
 
 /** @property usage what is known of the request's tokens at its end. */
-type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
+export type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
 
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */
 export interface Admission {
@@ -83,12 +86,8 @@ export interface Admission {
   readonly countsTokens: boolean;
   /** Settles what a relayed request came to. */
   readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => RelaySettlement;
-  /** The same for a request in parts. @param counted tokens; `null` where they were not counted. */
-  readonly gathered: (
-    attempts: readonly AttemptReport[],
-    answered: readonly AnsweredPart[],
-    counted: number | null,
-  ) => Settlement;
+  /** The same for a request in parts. */
+  readonly gathered: (attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]) => RelaySettlement;
   /** Nothing was sent to a provider. */
   readonly release: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
@@ -103,12 +102,13 @@ function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admissio
     countsTokens: false,
     relayed: (outcome, shape) => {
       const ended = endedRequest(outcome, shape, estimateFor);
-      return { usage: ended.usage, estimated: ended.usage !== outcome.usage, cost: reportedCost(ended) };
+      return { usage: ended.usage, estimated: isEstimated(ended, outcome), cost: reportedCost(ended) };
     },
-    gathered: (attempts, answered) => ({
-      estimated: false,
-      cost: reportedCostOfParts(attempts.map(toEnded), answered, estimateFor(plan).bounds.input),
-    }),
+    gathered: (attempts, answered) => {
+      const parts = knownParts(answered, estimateFor(plan).bounds);
+      const cost = reportedCostOfParts(attempts.map(toEnded), parts);
+      return { usage: usageOfParts(parts), estimated: parts !== answered, cost };
+    },
     release: () => {},
     end: () => {},
   };
@@ -181,14 +181,16 @@ class Reserved implements Admission {
     const ended = endedRequest(outcome, shape, this.#estimateFor);
     const cost = reportedCost(ended);
     const { usage } = ended;
-    const estimated = this.#settleUsed(usedBy(this.#estimate, ended, cost)) || usage !== outcome.usage;
+    const estimated = this.#settleUsed(usedBy(this.#estimate, ended, cost)) || isEstimated(ended, outcome);
     return { usage, estimated, cost };
   }
 
-  gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[], counted: number | null): Settlement {
+  gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]): RelaySettlement {
     const ended = attempts.map(toEnded);
-    const cost = reportedCostOfParts(ended, answered, this.#estimate.bounds.input);
-    return { estimated: this.#settleUsed(usedByParts(this.#estimate, ended, counted, cost)), cost };
+    const parts = knownParts(answered, this.#estimate.bounds);
+    const cost = reportedCostOfParts(ended, parts);
+    const estimated = this.#settleUsed(usedByParts(this.#estimate, ended, parts, cost)) || parts !== answered;
+    return { usage: usageOfParts(parts), estimated, cost };
   }
 
   release(): void {
@@ -213,16 +215,25 @@ function endedRequest(
 ): EndedRequest {
   // A stream whose client left, and that was read on to its end, is whole.
   const whole = terminal === "completed" || terminal === "incomplete" || finish !== null;
-  const counted = { usage, whole, outputCharacters };
-  const answering = usage === null ? undefined : attempts.at(-1)?.candidate;
-  return {
+  const ended = {
     countsOnly: operation === "messages.count_tokens",
     whole,
     attempts: attempts.map(toEnded),
-    usage: answering === undefined ? usage : knownUsage(counted, estimateFor([answering]).bounds),
+    usage,
     streamed: stream,
     outputCharacters,
   };
+  const last = attempts.at(-1)?.candidate;
+  return last === undefined ? ended : { ...ended, usage: knownUsage(ended, estimateFor([last]).bounds) };
+}
+
+function isEstimated({ usage }: EndedRequest, reported: RelayOutcome): boolean {
+  return usage !== null && usage !== reported.usage;
+}
+
+function usageOfParts(parts: readonly AnsweredPart[]): TokenUsage | null {
+  const input = inputOfParts(parts);
+  return input === null ? null : { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
 }
 
 function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAttempt {

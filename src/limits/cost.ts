@@ -62,8 +62,11 @@ const LARGEST_COST = 2 ** 52;
 /** Tokens, or searches: a larger count is wrong. */
 const LARGEST_COUNT = 2 ** 40;
 
+/** Tokens of input beyond which a rerank is billed for another search: providers bill 100 pieces of 500 tokens as one. */
+export const TOKENS_PER_SEARCH = 50_000;
+
 /** Characters of output for one token, in an answer without a count. English has four to five, code and other languages fewer. */
-export const CHARACTERS_PER_TOKEN = 3;
+const CHARACTERS_PER_TOKEN = 3;
 
 /** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
 const MOST_CHARACTERS_PER_TOKEN = 64;
@@ -71,14 +74,13 @@ const MOST_CHARACTERS_PER_TOKEN = 64;
 /**
  * What the counts of a call cost at a price, without the call itself. A rate that the price does not have counts as the one it is part of.
  *
- * @param most a larger count is wrong, which is the same as unknown.
  * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs is unknown.
  */
-export function costOfUse(price: Price | null, use: BilledUse, most: number = LARGEST_COUNT): number | null {
+export function costOfUse(price: Price | null, use: BilledUse): number | null {
   if (price === null) return null;
-  const input = costOfInput(price, use, most);
-  const output = costOfOutput(price, use, most);
-  const searches = costOfSearches(price, use, most);
+  const input = costOfInput(price, use);
+  const output = costOfOutput(price, use);
+  const searches = costOfSearches(price, use);
   if (input === null || output === null || searches === null) return null;
   // Dollars per million tokens are millionths of a dollar per token; dollars per thousand searches are thousandths per search.
   const nano = Math.round((input + output) * NANO_PER_MICRO + searches * 1_000_000);
@@ -90,37 +92,33 @@ function costOfCalls(price: Price | null, calls: number): number | null {
   return price === null ? null : Math.round(price.request * calls * 1_000_000_000);
 }
 
-function costOfInput(
-  price: Price,
-  { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse,
-  most: number,
-): number | null {
+function costOfInput(price: Price, { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse): number | null {
   const { cachedInput = price.input, cacheWrite: written = price.input } = price;
   const { cacheWriteHour: writtenForAnHour = written } = price;
   if (price.input + cachedInput + written + writtenForAnHour === 0) return 0;
   // There is no request without input: a count of none counts nothing.
-  if (!isCount(input, most) || input === 0) return null;
+  if (!isCount(input) || input === 0) return null;
   const read = Math.min(cacheRead ?? 0, input);
   const write = Math.min(cacheWrite ?? 0, input - read);
   const hour = Math.min(cacheWriteHour ?? 0, write);
   return (input - read - write) * price.input + read * cachedInput + (write - hour) * written + hour * writtenForAnHour;
 }
 
-function costOfOutput(price: Price, { output, reasoning }: BilledUse, most: number): number | null {
+function costOfOutput(price: Price, { output, reasoning }: BilledUse): number | null {
   const { reasoning: reasoned = price.output } = price;
   if (price.output + reasoned === 0) return 0;
-  if (!isCount(output, most)) return null;
+  if (!isCount(output)) return null;
   const thought = Math.min(reasoning ?? 0, output);
   return (output - thought) * price.output + thought * reasoned;
 }
 
-function costOfSearches({ search = 0 }: Price, { searches = 0 }: BilledUse, most: number): number | null {
+function costOfSearches({ search = 0 }: Price, { searches = 0 }: BilledUse): number | null {
   if (search === 0) return 0;
-  return isCount(searches, most) ? search * searches : null;
+  return isCount(searches) ? search * searches : null;
 }
 
-function isCount(count: number | null, most: number): count is number {
-  return count !== null && count >= 0 && count <= most;
+function isCount(count: number | null): count is number {
+  return count !== null && count >= 0 && count <= LARGEST_COUNT;
 }
 
 /** Calls that a provider carried out, or may have: it did not answer with an error status. */
@@ -146,7 +144,7 @@ export function reportedCost(ended: EndedRequest): number | null | undefined {
     const cost = addCosts(
       costOfUse(
         call.endpoint.price,
-        call === last ? (usage ?? NOT_COUNTED) : { input: usage?.input ?? null, output: 0 },
+        call === last ? (usage ?? UNKNOWN_USAGE) : { input: usage?.input ?? null, output: 0 },
       ),
       costOfCalls(call.endpoint.price, call.calls),
     );
@@ -173,19 +171,24 @@ export interface UsageBounds {
  * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and budgets all use these.
  *
  * A count beyond its bound is wrong, and so is one of output that is too low for the characters of the stream: the estimate replaces it. Parts that are
- * larger than their whole (cached input, reasoning) are unknown.
+ * larger than their whole (cached input, reasoning) are unknown. Of a stream that was cut, the estimate also replaces missing counts.
  *
  * @returns `usage` itself where nothing of it had to be changed.
  */
 export function knownUsage(
-  { usage, whole, outputCharacters }: Pick<EndedRequest, "usage" | "whole" | "outputCharacters">,
+  { usage: counted, whole, streamed, attempts, outputCharacters }: Omit<EndedRequest, "countsOnly">,
   bounds: UsageBounds,
 ): TokenUsage | null {
-  if (usage === null) return null;
-  const input = usage.input !== null && usage.input > bounds.input ? bounds.likelyInput() : usage.input;
+  const isCut = streamed && !whole && carriedOut(attempts).length > 0;
+  const isNothing = counted === null || (counted.input === 0 && counted.output === 0 && !outputCharacters);
+  if (isNothing && !isCut) return null;
+  const usage = counted ?? UNKNOWN_USAGE;
+  // There is no request without input, so a count of none is wrong.
+  const isLikely = usage.input === null ? isCut : usage.input === 0 || usage.input > bounds.input;
+  const input = isLikely ? bounds.likelyInput() : usage.input;
   const limit = (usage.reasoning ?? 0) > 0 ? bounds.reasonedOutput : bounds.output;
   const most = Math.max(0, Math.min(limit, bounds.sum - (input ?? 0)));
-  const output = knownOutput(usage.output, whole, outputCharacters, most, bounds.reservedOutput);
+  const output = knownOutput(usage.output, isCut, outputCharacters, most, bounds.reservedOutput);
   const cacheRead = partOf(usage.cacheRead, input ?? bounds.input);
   const cacheWrite = partOf(usage.cacheWrite, (input ?? bounds.input) - (cacheRead ?? 0));
   const reasoning = partOf(usage.reasoning, output ?? bounds.reasonedOutput);
@@ -204,21 +207,48 @@ function partOf(count: number | null, whole: number): number | null {
 
 function knownOutput(
   count: number | null,
-  whole: boolean,
+  isCut: boolean,
   outputCharacters: number | null,
   most: number,
   reserved: number,
 ): number | null {
-  if (whole && count === null) return null;
+  if (!isCut && count === null) return null;
   const characters = outputCharacters ?? 0;
   const likely = Math.min(most, reserved, Math.ceil(characters / CHARACTERS_PER_TOKEN));
   if (count !== null && count > most) return outputCharacters === null ? Math.min(most, reserved) : likely;
   const counted = count ?? 0;
-  const isEnough = counted >= characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
-  return isEnough ? count : Math.max(counted, likely);
+  const isEnough = counted >= characters / (isCut ? CHARACTERS_PER_TOKEN : MOST_CHARACTERS_PER_TOKEN);
+  return isEnough ? counted : Math.max(counted, likely);
 }
 
-const NOT_COUNTED: BilledUse = { input: null, output: null };
+const UNKNOWN_USAGE: TokenUsage = { input: null, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
+
+/** Tokens of the smallest piece of text that providers bill as a document of a search. */
+const SEARCHED_PIECE = 500;
+
+/** The same for the answered parts of a request: counts beyond the bounds of the whole request are replaced by shares of its estimate. */
+export function knownParts(
+  answered: readonly AnsweredPart[],
+  { input: most, likelyInput }: Pick<UsageBounds, "input" | "likelyInput">,
+): readonly AnsweredPart[] {
+  const isLikely = (inputOfParts(answered) ?? 0) > most;
+  const isSearched = answered.some(({ searches }) => (searches ?? 0) > 1 + most / SEARCHED_PIECE);
+  if (!isLikely && !isSearched) return answered;
+  return answered.map((part) => ({
+    ...part,
+    ...(isLikely ? { inputTokens: Math.ceil(likelyInput() / answered.length) } : {}),
+    ...(isSearched ? { searches: 1 + Math.floor(likelyInput() / TOKENS_PER_SEARCH) } : {}),
+  }));
+}
+
+/** Tokens; `null` where a provider did not count, or no part was answered. */
+export function inputOfParts(answered: readonly AnsweredPart[]): number | null {
+  return answered.reduce<number | null>(
+    (sum, { inputTokens }) => addCosts(sum, inputTokens),
+    answered.length === 0 ? null : 0,
+  );
+}
+
 const PART_NOT_COUNTED: BilledUse = { input: null, output: 0, searches: null };
 
 /**
@@ -229,13 +259,12 @@ const PART_NOT_COUNTED: BilledUse = { input: null, output: 0, searches: null };
 export function reportedCostOfParts(
   attempts: readonly EndedAttempt[],
   answered: readonly AnsweredPart[],
-  most?: number,
 ): number | null | undefined {
   const calls = carriedOut(attempts);
   if (calls.length === 0) return undefined;
   let sum: number | null = 0;
   for (const { endpoint, inputTokens, searches } of answered) {
-    sum = addCosts(sum, costOfUse(endpoint.price, { input: inputTokens, output: 0, searches }, most));
+    sum = addCosts(sum, costOfUse(endpoint.price, { input: inputTokens, output: 0, searches }));
   }
   for (const { endpoint, calls: made, failure } of calls) {
     sum = addCosts(sum, costOfCalls(endpoint.price, made));

@@ -6,11 +6,12 @@ import type { Operation } from "../canon/operation.ts";
 import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
 import { hasReachedProvider, hasTrait, type FailureKind } from "../canon/failure.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
 import {
   carriedOut,
-  CHARACTERS_PER_TOKEN,
+  inputOfParts,
   NANO_PER_MICRO,
+  TOKENS_PER_SEARCH,
+  type AnsweredPart,
   type EndedAttempt,
   type EndedRequest,
   type UsageBounds,
@@ -128,13 +129,13 @@ function raise(most: { -readonly [Name in keyof Counts]: number }, other: Counts
 
 /**
  * Millionths of a US dollar, rounded up, at the dearest rate of input and of output; nothing for an endpoint without a price. A rerank is billed for a search
- * a call, and for one more for each 50,000 tokens: providers cut documents into pieces of 500 tokens, and bill 100 of them as a search.
+ * a call, and for one more for each {@link TOKENS_PER_SEARCH}.
  */
 export function costOf(price: Price | null, input: number, output: number, calls: number): number {
   if (price === null) return 0;
   const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, reasoning = 0, search = 0 } = price;
   const read = Math.max(price.input, cachedInput, cacheWrite, cacheWriteHour);
-  const searches = search === 0 ? 0 : (calls + Math.floor(input / 50_000)) * search * 1_000;
+  const searches = search === 0 ? 0 : (calls + Math.floor(input / TOKENS_PER_SEARCH)) * search * 1_000;
   // Dollars per million tokens are millionths of a dollar per token.
   const exact =
     input * read + output * Math.max(price.output, reasoning) + calls * price.request * 1_000_000 + searches;
@@ -163,11 +164,8 @@ export interface Used {
 /**
  * What a request has used; `null` where it reached no provider, so that nothing of it counts.
  *
- * - A whole answer: what the provider counted; where it did not count, what was reserved. A stream whose count cannot be (no input, or far too little
- *   output for its characters) counts by its characters.
- * - A stream that was cut, by the provider, by the router or by the client: of its input what was counted or is likely; of its output what was
- *   counted or what its characters come to, whichever is more.
- * - An answer in one piece that did not come: what was reserved. Providers go on when the client has left, and charge for it.
+ * - Counts that are known. Unknown ones of a whole answer, and of one in one piece that did not come, as they were reserved: providers continue when
+ *   the client has left, and charge for it.
  * - A call that the provider refused with an error status: nothing but the request.
  * - A call whose end is unknown, before another answered: its input.
  *
@@ -181,9 +179,9 @@ export function usedBy(estimate: Estimate, ended: EndedRequest, cost: number | n
   const calls = carriedOut(reached);
   const last = calls.at(-1);
   if (last === undefined || ended.countsOnly) return { amounts: ONE_REQUEST, estimated: false };
-  const counted = countedBy(ended.usage);
-  const output = outputOf(estimate, ended, counted.output, last.failure);
-  const input = counted.input ?? inputOf(estimate, ended);
+  const { usage, whole, outputCharacters } = ended;
+  const output = usage?.output ?? unknownOutput(estimate, whole, last.failure);
+  const input = usage?.input ?? ((outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input);
   let tokens = 0;
   let microUsd = 0;
   for (const attempt of calls) {
@@ -191,7 +189,7 @@ export function usedBy(estimate: Estimate, ended: EndedRequest, cost: number | n
     tokens += input + made;
     microUsd += costOf(attempt.endpoint.price, input, made, attempt.calls);
   }
-  const estimated = input !== counted.input || output !== counted.output;
+  const estimated = input !== usage?.input || output !== usage.output;
   return { amounts: { requests: 1, tokens, microUsd: moneyOf(cost, microUsd) }, estimated };
 }
 
@@ -200,55 +198,34 @@ function moneyOf(cost: number | null | undefined, estimate: number): number {
   return cost == null ? Math.min(estimate, LARGEST_COST) : Math.ceil(cost / NANO_PER_MICRO);
 }
 
-/** Tokens that a provider counted; `null` where it did not. There is no request without input: a count of none counts nothing. */
-function countedBy(usage: TokenUsage | null): { readonly input: number | null; readonly output: number | null } {
-  const input = usage?.input ?? null;
-  const output = usage?.output ?? null;
-  return { input: input === 0 ? null : input, output: input === 0 && output === 0 ? null : output };
-}
-
-function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedRequest): number {
-  const isCut = streamed && !whole;
-  return isCut || (outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input;
-}
-
 /** Millionths of a US dollar: beyond this, sums of many requests would not be exact. */
 const LARGEST_COST = 2 ** 45;
 
-function outputOf(
-  estimate: Estimate,
-  { whole, outputCharacters, streamed }: EndedRequest,
-  counted: number | null,
-  failure: FailureKind | null,
-): number {
-  if (counted !== null) return counted;
-  const isMade = whole || (!streamed && (failure === null || !hasTrait(failure, "reported")));
-  return isMade
-    ? estimate.output
-    : Math.min(estimate.output, Math.ceil((outputCharacters ?? 0) / CHARACTERS_PER_TOKEN));
+function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind | null): number {
+  return whole || failure === null || !hasTrait(failure, "reported") ? estimate.output : 0;
 }
 
 /**
  * The same for a request that was sent in parts, whose answers are not cut: tokens are those of the parts that were answered, at the dearest price of
  * the calls that were answered; the estimate where one did not count, or where calls failed.
  *
- * @param counted tokens; `null` where no provider counted. @param cost of {@link reportedCostOfParts}
+ * @param answered of {@link knownParts}. @param cost of {@link reportedCostOfParts}
  */
 export function usedByParts(
   estimate: Estimate,
   attempts: readonly EndedAttempt[],
-  counted: number | null,
+  answered: readonly AnsweredPart[],
   cost: number | null | undefined,
 ): Used | null {
   const reached = attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   const costly = carriedOut(reached);
-  const answered = costly.some(({ failure }) => failure === null);
+  const isAnswered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
-  const reported = counted === null || counted === 0 || counted > estimate.bounds.input ? null : counted;
-  const estimated = lost || (answered && reported === null);
-  const tokens = estimated ? Math.max(estimate.input, reported ?? 0) : (reported ?? 0);
+  const counted = inputOfParts(answered) ?? 0;
+  const estimated = lost || (isAnswered && counted === 0);
+  const tokens = estimated ? Math.max(estimate.input, counted) : counted;
   // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.
   const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
   const requests = Math.min(estimate.amounts.requests, made);

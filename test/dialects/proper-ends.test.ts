@@ -4,8 +4,6 @@ import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
-import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/answer-reader.ts";
-import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/ending.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/ending.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
@@ -115,15 +113,6 @@ describe("tool calls in the answer to a prompt", () => {
 });
 
 describe("counts of tokens", () => {
-  it("have cached tokens in them, also where the provider counts them beside the others", () => {
-    const details = { cached_tokens: 190 };
-    const beside = { usage: { prompt_tokens: 23, prompt_tokens_details: details, completion_tokens: 1 } };
-    expect(readChatUsage(beside)).toMatchObject({ input: 213, cacheRead: 190 });
-    expect(readChatUsage({ usage: { ...beside.usage, prompt_tokens: 190 } })).toMatchObject({ input: 190 });
-    expect(readResponsesUsage({ input_tokens: 23, input_tokens_details: details })).toMatchObject({ input: 213 });
-    expect(readGeminiUsage({ promptTokenCount: 23, cachedContentTokenCount: 190 })).toMatchObject({ input: 213 });
-  });
-
   it.each([-1, 0.5, 2 ** 53, 1e300, "7", null])("%j is none", (count) => {
     expect(readChatUsage({ usage: { prompt_tokens: count, completion_tokens: 1 } })?.input).toBeNull();
     expect(readConverseUsage({ inputTokens: count })?.input).toBeNull();

@@ -215,7 +215,7 @@ describe("the cost of a request", () => {
     const counts = fc.record({ input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count });
     fc.assert(
       fc.property(counts, fc.boolean(), fc.option(fc.nat(1e6)), (counted, whole, outputCharacters) => {
-        const known = knownUsage({ usage: counted, whole, outputCharacters }, BOUNDS);
+        const known = knownUsage({ ...ENDED, usage: counted, whole, outputCharacters }, BOUNDS);
         const [input, output] = [known?.input ?? 0, known?.output ?? 0];
         expect(input).toBeLessThanOrEqual(BOUNDS.input);
         expect(output).toBeLessThanOrEqual(BOUNDS.reasonedOutput);

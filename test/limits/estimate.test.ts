@@ -15,7 +15,7 @@ import {
   usedBy as settledBy,
   usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
-import { knownUsage, reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
+import { knownParts, knownUsage, reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/limit-store.ts";
 import { endpoint, model } from "../support/table.ts";
 
@@ -184,7 +184,8 @@ function usedBy(made: Estimate, { countsOnly = false, ...ended }: UsedRequest): 
 
 /** Where the cost of a part is unknown. */
 function usedByParts(made: Estimate, attempts: readonly EndedAttempt[], counted: number | null): Used | null {
-  return settledByParts(made, attempts, counted, null);
+  const answered = counted === null ? [] : [{ endpoint: cheap, inputTokens: counted, searches: 0 }];
+  return settledByParts(made, attempts, knownParts(answered, made.bounds), null);
 }
 
 const usage = (input: number | null, output: number | null) => ({

@@ -78,7 +78,7 @@ function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerCon
     },
     ...(totalTokens === null ? {} : { usage: { total_tokens: totalTokens } }),
   };
-  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), dropped, inputTokens, gaps: 0 };
+  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), dropped, gaps: 0 };
 }
 
 const encoder = new TextEncoder();

@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
-import { wholeInput, readCount, textOf, textOrNull } from "../json.ts";
+import { readCount, textOf, textOrNull } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
@@ -227,12 +227,11 @@ function listOf(value: JsonValue | undefined): readonly JsonObject[] {
  * tools are counted beside it, and thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows from the total where
  * there is one.
  */
-export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
+function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;
   const prompt = readCount(metadata["promptTokenCount"]);
   const cacheRead = readCount(metadata["cachedContentTokenCount"]);
-  const read = wholeInput(prompt, cacheRead);
-  const input = read === null ? null : read + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const input = prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
   const answer = readCount(metadata["candidatesTokenCount"]);
   const thoughts = readCount(metadata["thoughtsTokenCount"]);
   const output = answer === null ? remainder(readCount(metadata["totalTokenCount"]), input) : answer + (thoughts ?? 0);

@@ -1,4 +1,4 @@
-import { countIn, memberIn, wholeInput, wholeOutput } from "../json.ts";
+import { countIn, memberIn, wholeOutput } from "../json.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { outputCharacters } from "../relay.ts";
@@ -44,10 +44,11 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
   const reasoning = countIn(outputs, "reasoning_tokens") ?? countIn(usage, "reasoning_tokens");
   const counted = countIn(usage, "completion_tokens");
   const total = countIn(usage, "total_tokens");
-  const text = wholeInput(countIn(usage, "prompt_tokens"), cacheRead, cacheWrite);
-  // Recorded: Mistral's audio models count sound beside the prompt.
-  const sound = countIn(inputs, "audio_tokens") ?? 0;
-  const input = text !== null && counted !== null && total === text + counted + sound ? text + sound : text;
+  const prompt = countIn(usage, "prompt_tokens");
+  // Recorded: Mistral's audio models count sound beside the prompt, some servers cached tokens. The total shows it.
+  const parts = [countIn(inputs, "audio_tokens") ?? 0, (cacheRead ?? 0) + (cacheWrite ?? 0)];
+  const beside = parts.find((part) => total === (prompt ?? 0) + (counted ?? 0) + part) ?? 0;
+  const input = prompt === null ? null : prompt + beside;
   const output = wholeOutput(counted, reasoning, input, total);
   return { input, output, cacheRead, cacheWrite, reasoning };
 }

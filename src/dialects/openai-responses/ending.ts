@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { REQUEST_FAILURES } from "../refusals.ts";
-import { wholeInput, wholeOutput, textOf, countIn, readCount } from "../json.ts";
+import { wholeOutput, textOf, countIn, readCount } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 /** How an answer ended, as its resource says. */
@@ -95,7 +95,7 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   const cacheRead = countIn(inputs, "cached_tokens");
   const cacheWrite = countIn(inputs, "cache_write_tokens");
   const reasoning = countIn(outputs, "reasoning_tokens");
-  const input = wholeInput(readCount(usage["input_tokens"]), cacheRead, cacheWrite);
+  const input = readCount(usage["input_tokens"]);
   const output = wholeOutput(readCount(usage["output_tokens"]), reasoning, input, readCount(usage["total_tokens"]));
   return { input, output, cacheRead, cacheWrite, reasoning };
 }

@@ -74,8 +74,6 @@ export type PartEnd =
 export interface UnaryAnswer {
   readonly bytes: AnswerBytes;
   readonly dropped: readonly DroppedField[];
-  /** `null` where a provider did not count. */
-  readonly inputTokens: number | null;
   /** Inputs that the answer says nothing about; 0 unless the caller takes gaps. */
   readonly gaps: number;
 }

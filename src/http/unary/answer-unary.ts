@@ -10,13 +10,12 @@ import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/gather.ts";
 import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
-import type { Settlement } from "../../limits/cost.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
 import { OUT_OF_TIME, type Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../authenticate.ts";
-import { admitToLimits, type Admission } from "../admission.ts";
+import { admitToLimits, type Admission, type RelaySettlement } from "../admission.ts";
 import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 
@@ -69,7 +68,7 @@ interface UnaryWork {
   /** `null` where there is an error. */
   readonly answer: UnaryAnswer | null;
   /** Usage and cost of its calls. */
-  readonly settlement: Settlement;
+  readonly settlement: RelaySettlement;
 }
 
 /** How the wait for a request's calls ended. */
@@ -227,15 +226,11 @@ class UnaryExchange {
   async #work(gathering: Gathering): Promise<UnaryWork> {
     const { decision, task } = this.#opened;
     const gathered = await gathering.run();
-    const { ends, attempts, answered, spentTokens } = gathered;
+    const { ends, attempts, answered } = gathered;
     const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
     const context = answerContext(this.#request, this.#call.requestId, answering, null);
     const answer = ends === null ? null : task.answer(ends, context);
-    return {
-      gathered,
-      answer,
-      settlement: this.#admission.gathered(attempts, answered, answer?.inputTokens ?? spentTokens),
-    };
+    return { gathered, answer, settlement: this.#admission.gathered(attempts, answered) };
   }
 }
 
@@ -250,22 +245,18 @@ function terminalOf(work: UnaryWork): RelayOutcome["terminal"] {
 }
 
 function outcomeOf(
-  { answer, gathered }: UnaryWork,
+  { answer, gathered, settlement: { usage } }: UnaryWork,
   terminal: RelayOutcome["terminal"],
   { task }: OpenedUnary,
   edits: EditSet,
   firstByteAt: number | null,
 ): Omit<RelayOutcome, "stripped"> {
-  const inputTokens = answer?.inputTokens ?? gathered.spentTokens;
   return {
     terminal,
     error: gathered.error,
     attempts: gathered.attempts,
     finish: null,
-    usage:
-      inputTokens === null
-        ? null
-        : { input: inputTokens, output: null, cacheRead: null, cacheWrite: null, reasoning: null },
+    usage,
     outputCharacters: null,
     firstByteAt,
     edits,

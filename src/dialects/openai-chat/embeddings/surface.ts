@@ -192,7 +192,7 @@ function renderEmbeddings(
   const [end] = ends;
   const inputTokens = total(results);
   if (ends.length === 1 && only?.isVerbatim === true && end !== undefined && "bytes" in end && !takesGaps) {
-    return { bytes: end.bytes, dropped: [], inputTokens, gaps: 0 };
+    return { bytes: end.bytes, dropped: [], gaps: 0 };
   }
   const pieces: string[] = [];
   const errors: object[] = [];
@@ -210,7 +210,7 @@ function renderEmbeddings(
     ...(takesGaps ? { errors } : {}),
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
-  return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, inputTokens, gaps: errors.length };
+  return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, gaps: errors.length };
 }
 
 const encoder = new TextEncoder();

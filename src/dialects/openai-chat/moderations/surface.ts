@@ -71,7 +71,6 @@ function renderModerations(ends: readonly PartEnd[], context: AnswerContext): Un
   return {
     bytes: result.isVerbatim ? bytes : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
     dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
-    inputTokens: result.inputTokens,
     gaps: 0,
   };
 }
