@@ -29,6 +29,7 @@ export function ErrorBox({ failure, retry }: { readonly failure: Failure; readon
     <div class="notice stop" role="alert">
       <p>
         <bdi>{printable(failure.message)}</bdi>
+        {typeof failure.facts["fix"] === "string" ? <bdi> {printable(failure.facts["fix"])}</bdi> : null}
       </p>
       <p class="small">
         {failure.status === 0 ? null : `Status ${failure.status}, `}

@@ -1,13 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../../api/client.ts";
-import type { Policy, PolicyLine } from "../../api/types.ts";
+import type { MissingRequirement, Policy, PolicyLine } from "../../api/types.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { ErrorBox } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 
 /** What a dialog about a policy gets: the state that the reader has seen, and what to do when it is over. */
 export interface ChangeProps {
@@ -16,6 +17,19 @@ export interface ChangeProps {
   readonly onClose: () => void;
   /** The policy is to be read anew. */
   readonly onChanged: () => void;
+}
+
+/** Requirements of a promotion that are not met. */
+export function MissingList({ of }: { readonly of: readonly MissingRequirement[] }) {
+  return (
+    <ul class="bullets">
+      {of.map(({ requirement, message, fix }) => (
+        <li key={requirement}>
+          <bdi>{printable(message)}</bdi> <small>{printable(fix)}</small>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /**

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { Choice } from "../../components/form.tsx";
 import { Code, Name } from "../../components/text.tsx";
-import { ChangeDialog, type ChangeProps } from "./change.tsx";
-import { missingSentence, ROLLBACK_REASONS } from "./wording.ts";
+import { ChangeDialog, MissingList, type ChangeProps } from "./change.tsx";
+import { ROLLBACK_REASONS } from "./wording.ts";
 
 export function PromoteDialog(change: ChangeProps) {
   const { candidate, enforced, missing, id } = change.policy;
@@ -24,11 +24,7 @@ export function PromoteDialog(change: ChangeProps) {
       {missing === null || missing.length === 0 ? null : (
         <div class="notice widen">
           <p>The server will refuse: the promotion still needs</p>
-          <ul class="bullets">
-            {missing.map((each) => (
-              <li key={each.requirement}>{missingSentence(each)}</li>
-            ))}
-          </ul>
+          <MissingList of={missing} />
         </div>
       )}
     </ChangeDialog>

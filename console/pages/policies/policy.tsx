@@ -10,7 +10,7 @@ import { humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { ApproveDialog } from "./approve.tsx";
-import type { ChangeProps } from "./change.tsx";
+import { MissingList, type ChangeProps } from "./change.tsx";
 import { DifferencePanel } from "./difference.tsx";
 import {
   PromoteDialog,
@@ -22,7 +22,7 @@ import {
 import { HistoryPanel } from "./history.tsx";
 import { ShadowPanel } from "./shadow.tsx";
 import { SlotsPanel } from "./slots.tsx";
-import { missingSentence, stateTone } from "./wording.ts";
+import { stateTone } from "./wording.ts";
 
 export function PolicyPage({ id }: { readonly id: string }) {
   const resource = useResource<Policy>(`/v1/policies/${encodeURIComponent(id)}`, 15_000);
@@ -161,11 +161,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
       ) : (
         <>
           <p>A promotion still needs</p>
-          <ul class="bullets">
-            {missing.map((each) => (
-              <li key={each.requirement}>{missingSentence(each)}</li>
-            ))}
-          </ul>
+          <MissingList of={missing} />
         </>
       )}
       {approvals.length === 0 ? (

@@ -41,7 +41,7 @@ const OWN_ERRORS = {
   ...CONTROL_ERRORS,
 };
 
-export type AnswerCode = keyof typeof OWN_ERRORS | FailureCode;
+type AnswerCode = keyof typeof OWN_ERRORS | FailureCode;
 
 /** Status, kind and retry behaviour by code; {@link codedError} makes answers from it. */
 export const ERROR_ANSWERS: ReadonlyMap<string, ErrorAnswer> = new Map<string, ErrorAnswer>([

@@ -1,4 +1,4 @@
-import { PROMOTION_ERRORS } from "../promotion.ts";
+import { PROMOTION_ERRORS } from "./promotion-errors.ts";
 import { final, passing, type ErrorRow } from "./error-row.ts";
 
 const LOOK = "Read the policy again with `GET /v1/policies/{id}` or `signalbox policy show ID`.";

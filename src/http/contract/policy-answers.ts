@@ -130,7 +130,7 @@ export const POLICY_VIEW = {
 export const MISSING_REQUIREMENT = {
   title: "MissingRequirement",
   type: "object",
-  required: ["requirement"],
+  required: ["requirement", "message", "fix"],
   properties: {
     requirement: { enum: REQUIREMENTS.map(({ name }) => name) },
     have: COUNT,
@@ -143,6 +143,8 @@ export const MISSING_REQUIREMENT = {
       description: "Approvals with a report that was verified under another table, or against other enforced content.",
     },
     roles: TEXTS,
+    message: { ...TEXT, description: "What the promotion needs and how much of it there is." },
+    fix: { ...TEXT, description: "What meets the requirement." },
   },
 } as const;
 
@@ -154,7 +156,8 @@ export const POLICY = {
     missing: {
       type: ["array", "null"],
       items: MISSING_REQUIREMENT,
-      description: "Requirements that a promotion by the caller does not meet; null if there is no candidate.",
+      description:
+        "Requirements that a promotion by the caller does not meet, in the answer to an approval by another person; null if there is no candidate.",
     },
   }),
 } as const;

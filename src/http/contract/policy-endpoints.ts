@@ -96,6 +96,7 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     scopes: ["operations:manage", "policies:approve"],
     summary: "Approves exactly one content",
     body: APPROVE_SCHEMA,
+    answer: POLICY,
   },
   {
     ...CHANGE,

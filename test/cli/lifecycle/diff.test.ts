@@ -135,11 +135,11 @@ describe("signalbox policy diff", () => {
   });
 
   it("says so where a content's bytes are not kept", async () => {
-    const error = { code: "content_not_found", message: "x" };
+    const error = { code: "content_not_found", message: "No content." };
     const server = await fakeServer({ [GET]: { body: view() }, [at(DIGESTS.r2)]: { status: 404, body: { error } } });
     const { code, stderr } = await server.run(["diff", "eu-residency", "--from", "candidate"]);
     expect(code).toBe(1);
-    expect(stderr).toContain("the server keeps no content");
+    expect(stderr).toContain("answered with 404, content_not_found: No content.");
   });
 });
 

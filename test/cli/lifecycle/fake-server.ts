@@ -139,6 +139,11 @@ export function view(more: JsonObject = {}): JsonObject {
   };
 }
 
+/** A requirement that is not met, as a server answers it. */
+export function lacking(requirement: string, message: string, fix: string): JsonObject {
+  return { requirement, message, fix };
+}
+
 /** What a policy looks like for which nearly everything is required. */
 export const STRICT: JsonObject = {
   approvals: [approval("k1", ["security"], REPORT)],
@@ -153,10 +158,9 @@ export const STRICT: JsonObject = {
     assertions: true,
   },
   missing: [
-    { requirement: "approvals", have: 1, need: 2 },
-    { requirement: "roles", roles: ["privacy"] },
-    { requirement: "soak", have_seconds: 183_600, need_seconds: 604_800 },
-    { requirement: "decisions", have: 412, need: 1_000 },
+    lacking("approvals", "2 approvals of this content (1 count)", "`signalbox policy approve ID`, by another person."),
+    lacking("roles", "an approver with the role privacy", "`signalbox policy approve ID`, by another person."),
+    lacking("soak", "7d in shadow (2d 3h so far)", "Wait."),
   ],
 };
 

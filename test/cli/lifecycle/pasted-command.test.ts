@@ -1,26 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { durationText } from "../../../src/cli/policy/lifecycle/contents.ts";
 import { pastedCommand } from "../../../src/cli/policy/lifecycle/shadow-lines.ts";
 import { shellLine } from "../../../src/simulate/explain/explain-arguments.ts";
-
-describe("durations", () => {
-  it.each([
-    [0, "0s"],
-    [-5, "0s"],
-    [59.9, "59s"],
-    [60, "1m"],
-    [61, "1m 1s"],
-    [3_600, "1h"],
-    [3_601, "1h"],
-    [86_399, "23h 59m"],
-    [183_600, "2d 3h"],
-    [604_800, "7d"],
-    [7_776_000, "90d"],
-  ])("%d seconds are %s", (seconds, text) => {
-    expect(durationText(seconds)).toBe(text);
-  });
-});
 
 describe("commands of a server", () => {
   const word = fc.stringMatching(/^[\w@%+:,./ {}"$;&|<>()*?~#!=-]{0,20}$/);

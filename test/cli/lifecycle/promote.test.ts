@@ -78,25 +78,17 @@ describe("signalbox policy promote", () => {
     expect(stderr).toContain("there is no candidate");
   });
 
-  it("says what is missing before and after the server says so", async () => {
-    const { missing } = STRICT;
-    const error = { code: "approvals_required", message: "Not yet.", missing };
+  it("prints the server's sentences of what is missing, before and after the server refuses", async () => {
+    const error = { code: "approvals_required", message: "The promotion still needs 2 approvals.", fix: "Ask ID." };
     const server = await fakeServer({ [GET]: { body: view(STRICT) }, [POST]: { status: 409, body: { error } } });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
     expect(code).toBe(3);
-    const lacking =
-      "1 of 2 approvals; no approver with the role privacy; in shadow 2d 3h of 7d; 412 of 1,000 decisions";
-    expect(stdout.replaceAll("\n  ", " ")).toContain(`missing: ${lacking}\n`);
-    expect(stderr).toBe(`signalbox policy promote: not yet: ${lacking}; nothing was done\n`);
-  });
-
-  it("says what somebody else has made of it meanwhile", async () => {
-    const current = { etag: '"v1-f"', candidate_revision: null, enforced_revision: "r3" };
-    const error = { code: "precondition_failed", message: "Stale.", current };
-    const server = await fakeServer({ [GET]: { body: view() }, [POST]: { status: 412, body: { error } } });
-    const { code, stderr } = await server.run(["promote", "eu-residency"]);
-    expect(code).toBe(3);
-    expect(stderr).toContain("enforced is r3 now, candidate none; nothing was done");
+    expect(stdout.replaceAll("\n  ", " ")).toContain(
+      "missing: 2 approvals of this content (1 count); an approver with the role privacy; 7d in shadow (2d 3h so far)\n",
+    );
+    expect(stderr).toBe(
+      "signalbox policy promote: The promotion still needs 2 approvals. Ask eu-residency. Nothing was done.\n",
+    );
   });
 
   it("prints the answer alone as JSON", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DIGESTS, fakeServer, KEY, shadow, slot, STRICT, view } from "./fake-server.ts";
+import { DIGESTS, fakeServer, KEY, lacking, shadow, slot, STRICT, view } from "./fake-server.ts";
 
 describe("signalbox policy list", () => {
   it("prints what acts, what is watched and what is missing", async () => {
@@ -30,7 +30,7 @@ describe("signalbox policy list", () => {
       "policy set 0123456789abcdef, table cdcdcdcdcdcd
 
       ID            STATE     ENFORCED       SINCE              CANDIDATE          SINCE              APPROVALS  DRIFT       MISSING
-      eu-residency  changing  r1 (1a1a1a1a)  2026-03-02T09:00Z  r2 (2b2b2b2b)      2026-03-02T09:00Z  1 of 2     -           1 of 2 approvals; no approver with the role privacy; in shadow 2d 3h of 7d; 412 of 1,000 decisions
+      eu-residency  changing  r1 (1a1a1a1a)  2026-03-02T09:00Z  r2 (2b2b2b2b)      2026-03-02T09:00Z  1 of 2     -           2 approvals of this content (1 count); an approver with the role privacy; 7d in shadow (2d 3h so far)
       no-training   enforced  r1 (1a1a1a1a)  2026-03-02T09:00Z  -                  -                  -          files held  -
       old-rule      ending    r1 (1a1a1a1a)  2026-03-02T09:00Z  r3 (edededed) end  2026-03-02T09:00Z  0 of 0     -           none; ready to promote
       rolled-back   shadow    -              -                  r1 (1a1a1a1a)      2026-03-02T09:00Z  0 of 0     -           held
@@ -95,13 +95,13 @@ describe("signalbox policy show", () => {
           failed, 1 waived)
 
       Required for its promotion
-        ✗ 2 approvals, the promoter's own does not count: 1 of 2 approvals
-        ✗ an approver with the role privacy, one with security: no approver with the role privacy
-        ✗ in shadow for 7d: in shadow 2d 3h of 7d
-        ✗ judged 1,000 decisions: 412 of 1,000 decisions
-        ✓ no indeterminate verdict in shadow
-        ✓ an approval with the server's own complete simulation report
-        ✓ assertions that passed in a verified report
+        ✗ 2 approvals of this content (1 count)
+        ✗ an approver with the role privacy
+        ✗ 7d in shadow (2d 3h so far)
+        ✓ min_decisions: 1000
+        ✓ no_indeterminate
+        ✓ report
+        ✓ assertions
 
       Behind it
         rollback to  nothing
@@ -136,7 +136,7 @@ describe("signalbox policy show", () => {
           try     signalbox explain --point '{"workspace":"shop","operation":"chat.completions","model":"chat-eu","context":"to_4k","time":{"day":"weekday","hour":"morning"}}'
 
       Next
-        for approvers:
+        \`signalbox policy approve eu-residency\`, by another person. Wait.
         signalbox policy approve eu-residency --digest 2b2b2b2b2b2b --report report.json
       "
     `);
@@ -171,23 +171,13 @@ describe("signalbox policy show", () => {
     ],
     [
       "an approval is missing",
-      { missing: [{ requirement: "approvals", have: 0, need: 1 }] },
+      { missing: [lacking("approvals", "1 approval", "")] },
       "signalbox policy approve eu-residency --digest 2b2b2b2b2b2b",
     ],
     [
-      "it must be watched longer",
-      { missing: [{ requirement: "soak", have_seconds: 1, need_seconds: 60 }] },
-      "wait: it has not been in shadow for long enough",
-    ],
-    [
-      "it could not be evaluated",
-      {
-        missing: [
-          { requirement: "no_indeterminate", have: 2 },
-          { requirement: "approvals", have: 0, need: 1 },
-        ],
-      },
-      "the policy could not be evaluated for some requests",
+      "it must be in shadow longer",
+      { missing: [lacking("soak", "1m in shadow", "Wait, then show ID.")] },
+      "Wait, then show eu-residency.",
     ],
     [
       "it is held",
@@ -195,9 +185,9 @@ describe("signalbox policy show", () => {
       "signalbox policy release eu-residency --digest 2b2b2b2b2b2b",
     ],
     [
-      "a newer server wants more",
-      { missing: [{ requirement: "moon_phase" }] },
-      "the server has a requirement that this version does not support; use a newer version of signalbox",
+      "a newer server has more requirements",
+      { missing: [lacking("moon_phase", "a full moon", "Wait for it.")] },
+      "Wait for it.",
     ],
   ])("says what to do next where %s", async (_name, more, next) => {
     const server = await fakeServer(paths(view({ ...more })));

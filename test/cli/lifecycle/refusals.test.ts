@@ -5,18 +5,22 @@ const GET = "GET /v1/policies/eu-residency";
 const POST = "POST /v1/policies/eu-residency/promotions";
 const failed = (status: number, code: string, more: object = {}): Reply => ({
   status,
-  body: { error: { code, message: `Said by the server: ${code}.`, ...more } },
+  body: { error: { code, message: `Said by the server: ${code}.`, fix: "Show ID.", ...more } },
 });
 
 describe("a server that refuses", () => {
   it.each<[string, Reply, string]>([
     ["401", failed(401, "invalid_key"), "SIGNALBOX_KEY: the server does not accept the key"],
-    ["403", failed(403, "insufficient_scope"), "--scopes governance:read"],
-    ["404 of the policy", failed(404, "policy_not_found"), "ID: the server has no such policy"],
-    ["404 of the path", failed(404, "not_found"), "--server: has no /v1/policies (404)"],
+    [
+      "403",
+      failed(403, "insufficient_scope"),
+      "SIGNALBOX_KEY: Said by the server: insufficient_scope. Show eu-residency.",
+    ],
+    ["404 of the policy", failed(404, "policy_not_found"), "answered with 404, policy_not_found: Said by the server"],
+    ["404 of the path", failed(404, "unknown_endpoint"), "--server: has no /v1/policies (404)"],
     ["404 without JSON", { status: 404, body: "<h1>nginx</h1>" }, "--server: has no /v1/policies (404)"],
-    ["429", failed(429, "rate_limited"), "--server: too many calls"],
-    ["503", failed(503, "store_unavailable"), "--server: cannot read its policy log now"],
+    ["429", failed(429, "rate_limited"), "--server: answered with 429, rate_limited: Said by the server"],
+    ["503", failed(503, "store_unavailable"), "--server: answered with 503, store_unavailable: Said by the server"],
     ["500", failed(500, "internal_error"), "--server: answered with 500, internal_error: Said by the server"],
     ["502 of a proxy", { status: 502, body: "Bad Gateway" }, "--server: answered with 502\n"],
     [
@@ -52,24 +56,16 @@ describe("a server that refuses", () => {
 
   it.each<[string, Reply, number, string]>([
     ["401", failed(401, "invalid_key"), 1, "SIGNALBOX_KEY: the server does not accept the key"],
-    ["403 of the scope", failed(403, "insufficient_scope"), 1, "--scopes operations:manage"],
-    ["403 of the workspace", failed(403, "not_managed_here"), 1, "policies.managed_by of routes.yaml"],
-    ["403 of the key's origin", failed(403, "origin_too_far"), 1, "create one at a terminal"],
-    ["403 of a newer server", failed(403, "eclipse"), 1, "answered with 403, eclipse: Said by the server"],
-    ["409 held", failed(409, "held"), 3, "signalbox policy release eu-residency"],
-    ["409 no candidate", failed(409, "no_candidate"), 3, "there is no candidate"],
-    ["409 nothing before", failed(409, "nothing_to_roll_back_to"), 3, "there is nothing to roll back to"],
-    ["409 not held", failed(409, "not_held"), 3, "nothing to release"],
-    ["409 not approved", failed(409, "not_approved"), 3, "nothing to withdraw"],
-    ["409 no bytes", failed(409, "content_not_kept"), 3, "restore the policy's files instead"],
-    ["409 busy", failed(409, "busy"), 3, "try again"],
-    ["409 of a newer server", failed(409, "eclipse"), 3, "answered with 409, eclipse: Said by the server"],
-    ["409 nothing to simulate", failed(409, "nothing_to_simulate"), 3, "there is nothing to simulate"],
-    ["409 too large", failed(409, "simulation_too_large"), 3, "more time or memory"],
-    ["503 simulating", failed(503, "simulation_busy"), 1, "other simulations are waiting already"],
-    ["412 without more", failed(412, "precondition_failed"), 3, "the policy has changed meanwhile; nothing was done"],
-    ["503", failed(503, "store_unavailable"), 1, "check the state, then try again"],
-    ["503 done", failed(503, "policies_not_applied"), 1, "the change is stored"],
+    ["403", failed(403, "eclipse"), 1, "SIGNALBOX_KEY: Said by the server: eclipse. Show eu-residency."],
+    ["409", failed(409, "eclipse"), 3, "promote: Said by the server: eclipse. Show eu-residency. Nothing was done."],
+    [
+      "412 without more",
+      failed(412, "eclipse"),
+      3,
+      "Said by the server: eclipse. Show eu-residency. Nothing was done.",
+    ],
+    ["409 of a server without fixes", failed(409, "held", { fix: undefined }), 3, "server: held. Nothing was done."],
+    ["503", failed(503, "eclipse"), 1, "--server: answered with 503, eclipse: Said by the server: eclipse. Show"],
     ["200 without a policy", { body: {} }, 1, "the change may or may not have been made"],
     ["200 that breaks off", { body: '{"object":"po' }, 1, "the change may or may not have been made"],
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],

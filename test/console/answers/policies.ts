@@ -74,8 +74,20 @@ export const POLICY_LINE: PolicyLine = {
 };
 
 const MISSING: readonly MissingRequirement[] = [
-  { requirement: "approvals", have: 1, need: 2 },
-  { requirement: "soak", have_seconds: 61_200, need_seconds: 86_400 },
+  {
+    requirement: "approvals",
+    have: 1,
+    need: 2,
+    message: "2 approvals of this content (1 count)",
+    fix: "`signalbox policy approve ID`, by another person.",
+  },
+  {
+    requirement: "soak",
+    have_seconds: 61_200,
+    need_seconds: 86_400,
+    message: "1d in shadow (17h so far)",
+    fix: "Wait for the rest of the time.",
+  },
 ];
 
 export const POLICY: Policy = { ...POLICY_LINE, missing: MISSING };

@@ -56,7 +56,7 @@ describe("a key that somebody makes over HTTP", () => {
     expect((await approve(fixture, approver)).length).toBe(1);
     await fixture.post(await fixture.key("office"), `/v1/keys/${approver.id}/revoke`, {});
     const answer = await fixture.change(alice, "a", "promotions");
-    expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 0, need: 1 }]);
+    expect(answer.json.error.missing).toMatchObject([{ requirement: "approvals", have: 0, need: 1 }]);
     expect((await fixture.get(alice, "/v1/policies/a")).json.missing).toEqual(answer.json.error.missing);
   });
 
@@ -66,7 +66,7 @@ describe("a key that somebody makes over HTTP", () => {
       expect((await approve(fixture, key)).length).toBe(1);
     }
     const answer = await fixture.change(await fixture.key(), "a", "promotions");
-    expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 1, need: 2 }]);
+    expect(answer.json.error.missing).toMatchObject([{ requirement: "approvals", have: 1, need: 2 }]);
     expect((await approve(fixture, await fixture.key("office"))).length).toBe(2);
     expect((await fixture.change(await fixture.key(), "a", "promotions")).status).toBe(200);
   });
@@ -76,7 +76,7 @@ describe("a key that somebody makes over HTTP", () => {
     const made = await makeWith(fixture, alice, ["security", "dpo"]);
     expect(await approve(fixture, made)).toMatchObject([{ by: { roles: ["dpo"] } }]);
     const answer = await fixture.change(await fixture.key(), "a", "promotions");
-    expect(answer.json.error.missing).toEqual([{ requirement: "roles", roles: ["security"] }]);
+    expect(answer.json.error.missing).toMatchObject([{ requirement: "roles", roles: ["security"] }]);
   });
 });
 

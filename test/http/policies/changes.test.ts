@@ -31,6 +31,9 @@ describe("a policy from shadow to enforced and back", () => {
     expect(approved.json.approvals).toMatchObject([
       { by: { key_id: approver.id, workspace: "acme", origin: approver.id, roles: ["dpo"] }, report: REPORT },
     ]);
+    // The approval counts for another promoter, not for its approver.
+    expect(approved.json.missing).toEqual([]);
+    expect((await fixture.get(approver, "/v1/policies/a")).json.missing).toMatchObject([{ requirement: "approvals" }]);
     // Who wants to promote need not look again because somebody has approved.
     expect((await fixture.get(key, "/v1/policies/a")).json.etag).toBe(approved.json.etag);
 
@@ -61,7 +64,10 @@ describe("a policy from shadow to enforced and back", () => {
     });
     const held = await fixture.change(key, "a", "promotions");
     expect(held).toMatchObject({ status: 409, json: { error: { code: "held" } } });
-    expect(held.json.error.message).toMatch(/Revision r2 .* release/);
+    expect(held.json.error).toMatchObject({
+      message: expect.stringMatching(/Revision r2 .* held/),
+      fix: expect.stringMatching(/^Release it first/),
+    });
 
     const released = await fixture.post(key, "/v1/policies/a/releases", {
       ifMatch: rolledBack.json.etag,

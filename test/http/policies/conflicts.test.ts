@@ -168,8 +168,10 @@ describe("a promotion that lacks", () => {
     expect(answer.status, answer.text).toBe(409);
     const { error } = answer.json;
     expect(error).toMatchObject({ code, type: "invalid_request_error", param: null });
-    expect(blurred(error.missing)).toEqual(blurred(missing));
-    expect(blurred(looked)).toEqual(blurred(missing));
+    const sentences = { message: expect.stringMatching(/./), fix: expect.stringMatching(/^[A-Z`].*\.$/) };
+    const described = missing.map((one) => Object.assign(JSON.parse(JSON.stringify(one)), sentences));
+    expect(blurred(error.missing)).toEqual(described);
+    expect(blurred(looked)).toEqual(described);
     expect(error.message).toMatch(says);
     // Refused, not changed: nothing in the log, and the evidence names the reason and no change.
     expect(fixture.log.rows.length).toBe(rows);
@@ -224,7 +226,7 @@ describe("with what is required", () => {
     const [key, approver] = [await fixture.key(), await fixture.key()];
     await fixture.observe({ a: "first" }, "start", "enforce");
     await fixture.observe({});
-    expect((await fixture.change(key, "a", "promotions")).json.error.missing).toEqual([
+    expect((await fixture.change(key, "a", "promotions")).json.error.missing).toMatchObject([
       { requirement: "approvals", have: 0, need: 1 },
     ]);
     const { digest } = (await fixture.get(key, "/v1/policies/a")).json.candidate;
@@ -322,6 +324,8 @@ describe("what is missing", () => {
       requirement: "soak",
       have_seconds: 59,
       need_seconds: 60,
+      message: "1m in shadow (59s so far)",
+      fix: "Wait for the rest of the time.",
     });
   });
 });

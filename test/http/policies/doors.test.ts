@@ -64,7 +64,10 @@ describe("policies.managed_by", () => {
       status: 403,
       json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
     });
-    expect(answer.json.error.message).toMatch(/policies\.managed_by of routes\.yaml.*use a key of one of them/);
+    expect(answer.json.error).toMatchObject({
+      message: expect.stringMatching(/policies\.managed_by of routes\.yaml/),
+      fix: expect.stringMatching(/^Use a key of one of them/),
+    });
     // Nor does it learn which they are, or whether there is such a policy.
     expect(answer.text).not.toContain("office");
     const nobody = await ask(await fixture.key("acme"), row, "nobody");
@@ -81,7 +84,9 @@ describe("policies.managed_by", () => {
     for (const workspace of ["acme", "office"]) {
       const { status, json } = await unsaid.change(await unsaid.key(workspace), "a", "promotions");
       expect(status).toBe(403);
-      expect(json.error.message).toMatch(/does not name those that manage policies; set policies\.managed_by/);
+      expect(json.error.message).toMatch(
+        /policies\.managed_by of routes\.yaml does not name those that manage policies/,
+      );
     }
   });
 

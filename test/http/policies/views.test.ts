@@ -137,7 +137,7 @@ describe("GET /v1/policies/{id}", () => {
     fixture.counts.set("a r1", { judged: 40, indeterminate: 2 });
     const { json } = await fixture.get(manager, "/v1/policies/a");
     expectDeclared("GET", ONE, json);
-    expect(json.missing).toEqual([
+    expect(json.missing).toMatchObject([
       { requirement: "approvals", have: 0, need: 2 },
       { requirement: "roles", roles: ["dpo"] },
       { requirement: "soak", have_seconds: expect.any(Number), need_seconds: 3_600 },

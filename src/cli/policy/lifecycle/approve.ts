@@ -8,7 +8,7 @@ import { requestedContent } from "./find-content.ts";
 import { NotNowError } from "./refusal.ts";
 import type { Content, PolicyView } from "./view.ts";
 import { commandText, contentText } from "./contents.ts";
-import { missingForOthers, missingTexts } from "./missing.ts";
+import { missingTexts } from "./missing.ts";
 import { jsonText } from "../../terminal/printing.ts";
 
 export const approvePolicy = lifecycleCommand({
@@ -40,9 +40,7 @@ signalbox simulate with the same results counts as the server's.`,
     const body = { digest: content.digest, ...(report === null ? {} : { report }) };
     const changed = await server.change(id, "approvals", body, null);
     if (json) return io.stdout(jsonText(changed.json));
-    // What is missing depends on who will promote, and a server may answer it only to a reading call.
-    const after = changed.view.missing === null ? (await server.policy(id)).view : changed.view;
-    printLines(approvedLines(after, content, server), io);
+    printLines(approvedLines(changed.view, content, server), io);
   },
 });
 
@@ -63,7 +61,7 @@ async function seenReport(
   const own = await orNotMade(server.simulation(approved.policy, approved.content.digest));
   const { report, assertions } = view.requirements;
   if (typeof own === "string") {
-    if (report || assertions) throw new NotNowError(`--report: cannot be verified: ${own}; nothing was done`);
+    if (report || assertions) throw new NotNowError(`--report: cannot be verified: ${own} Nothing was done.`);
     io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
     return seen.reference;
   }
@@ -89,9 +87,8 @@ async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | st
 }
 
 function approvedLines(view: PolicyView, content: Content, server: PolicyServer): readonly Line[] {
-  const { id, candidate, requirements } = view;
+  const { id, candidate, missing, requirements } = view;
   const isCandidate = candidate?.digest === content.digest;
-  const missing = missingForOthers(view);
   const command = (text: string, ...argv: readonly string[]): Line => ({
     ...line(0, span(text), span(commandText(["policy", ...argv], server.flag), "cyan")),
     whole: true,

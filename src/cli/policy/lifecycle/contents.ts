@@ -17,26 +17,6 @@ export function timeText(time: number | null): string {
   return time === null ? "?" : `${formatTime(time).slice(0, 16)}Z`;
 }
 
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3_600],
-  ["m", 60],
-  ["s", 1],
-] as const;
-
-/** `2d 3h`, `45m`, `0s`: the two largest units, cut. @param seconds at least 0. */
-export function durationText(seconds: number): string {
-  let left = Math.max(0, Math.floor(seconds));
-  const first = UNITS.findIndex(([, size]) => left >= size);
-  if (first < 0) return "0s";
-  const parts = UNITS.slice(first, first + 2).map(([unit, size]) => {
-    const amount = Math.floor(left / size);
-    left %= size;
-    return amount === 0 ? "" : `${amount}${unit}`;
-  });
-  return parts.filter((part) => part !== "").join(" ");
-}
-
 /** `key 7f3a of acme-prod (security)` */
 export function actorText({ key_id: key, workspace, roles, person }: ApprovalView["by"]): string {
   return `${person === undefined ? `key ${key}` : personText(person)} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;

@@ -118,7 +118,6 @@ interface NextStep {
 }
 
 const APPROVALS: ReadonlySet<string> = new Set(["approvals", "roles", "report", "assertions"]);
-const WAITING: ReadonlySet<string> = new Set(["soak", "decisions"]);
 
 /** @param server for the commands; `null` where the environment names it. */
 function nextStep(view: PolicyView, server: string | null): NextStep {
@@ -132,27 +131,14 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
       command: command("release", id, "--digest", digest),
     };
   }
-  const lacking = new Set(missing?.map(({ requirement }) => requirement));
-  if (lacking.has("no_indeterminate")) {
-    return {
-      text: "the policy could not be evaluated for some requests; fix it, and the new content starts a new period in shadow",
-      command: null,
-    };
-  }
-  if (!lacking.isDisjointFrom(APPROVALS)) {
+  if (missing !== null && missing.length > 0) {
+    const needsApproval = missing.some(({ requirement }) => APPROVALS.has(requirement));
     const report = requirements.report || requirements.assertions ? ["--report", "report.json"] : [];
     return {
-      text: "for approvers:",
-      command: command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report),
+      text: [...new Set(missing.map(({ fix }) => fix.replaceAll(/\bID\b/g, id)))].join(" "),
+      command: needsApproval ? command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report) : null,
     };
   }
-  if (!lacking.isDisjointFrom(WAITING))
-    return { text: "wait: it has not been in shadow for long enough", command: null };
-  if (lacking.size > 0)
-    return {
-      text: "the server has a requirement that this version does not support; use a newer version of signalbox",
-      command: null,
-    };
   return {
     text: missing === null ? "promote it:" : "nothing is missing:",
     command: command(

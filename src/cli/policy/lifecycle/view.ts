@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policy-answers.ts";
+import { type MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policy-answers.ts";
 import { readAnswer, UnreadableAnswerError, type Answer } from "../../terminal/read-answer.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 
@@ -56,9 +56,4 @@ export function recordedContent(record: JsonObject | null): Content | null {
 /** What a server answers that has no policies to show. */
 export function notPolicies(): CommandError {
   return new CommandError("--server: the answer is not a policy answer of Signalbox; check the address");
-}
-
-/** One entry of `missing` in a refusal. */
-export function parseMissing(entry: JsonObject): Missing {
-  return readAnswer(MISSING_REQUIREMENT, entry);
 }

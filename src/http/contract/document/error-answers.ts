@@ -146,6 +146,7 @@ const OAUTH_ERROR = {
 
 /** What errors of our own endpoints add to an error of their family. */
 const FACTS = {
+  fix: { ...TEXT, description: "What resolves the error." },
   missing: { type: "array", items: MISSING_REQUIREMENT, description: "Requirements that a promotion does not meet." },
   current: complete(
     {

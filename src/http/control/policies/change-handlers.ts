@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
-import { canonicalJson } from "../../../canon/json.ts";
+import { canonicalJson, isJsonObject } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag, type PolicyStates } from "../../../lifecycle/policy-states.ts";
@@ -25,7 +25,15 @@ import type {
   ROLL_BACK_SCHEMA,
   WITHDRAW_SCHEMA,
 } from "../../contract/policy-bodies.ts";
-import { candidateFigures, managementError, newestStates, orUnavailable, parts, viewOf } from "./policy-call.ts";
+import {
+  candidateFigures,
+  managementError,
+  missingFor,
+  newestStates,
+  orUnavailable,
+  parts,
+  viewOf,
+} from "./policy-call.ts";
 import { faultError, noSuchPolicy, notApplied, storeUnavailable, simulationBusy } from "./policy-error.ts";
 
 /** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
@@ -36,7 +44,8 @@ export const CHANGE_HANDLERS = {
     const report = claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
     if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
-    return finish(call, start, changes.approval(states, request, Date.now()), () => lifecycle.approve(request));
+    const verdict = changes.approval(states, request, Date.now());
+    return withMissing(call, start, await finish(call, start, verdict, () => lifecycle.approve(request)));
   }),
   promotePolicy: change<typeof PROMOTE_SCHEMA>(async (call, start) => {
     const { states, lifecycle, administration, policy, by, body } = start;
@@ -194,6 +203,18 @@ async function finish(
   if (status === undefined) throw new Error("policies: a policy that was changed is gone from the log");
   const view = await viewOf(call.runtime, administration, status);
   return { json: view, headers: ["etag", entityTag(status)] };
+}
+
+/** Adds what a promotion by another person lacks, for whom the approval counts; `null` where the counts cannot be read: the approval stands. */
+async function withMissing(
+  { runtime }: ControlCall,
+  { administration, policy }: Start,
+  answer: ControlAnswer,
+): Promise<ControlAnswer> {
+  const status = administration.lifecycle.states.policies.get(policy);
+  if (!("json" in answer) || !isJsonObject(answer.json) || status === undefined) return answer;
+  const missing = await missingFor(runtime, { origin: "" }, administration, status);
+  return { ...answer, json: { ...answer.json, missing: missing !== null && "code" in missing ? null : missing } };
 }
 
 /** What the evidence calls a change. */

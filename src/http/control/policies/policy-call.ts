@@ -4,13 +4,14 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { PolicyContract } from "../../../canon/policy.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
 import { contentOf, type PolicyStates, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
-import type { ShadowFigures } from "../../../lifecycle/records.ts";
-import { promotionRequirements } from "../../../lifecycle/requirements.ts";
+import type { Actor, ShadowFigures } from "../../../lifecycle/records.ts";
+import { isJudged, missingRequirements, promotionRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
+import { revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
-import { noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
+import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import { describePolicy, namingDigest } from "./policy-view.ts";
 
 /** What every handler here needs. */
@@ -124,4 +125,22 @@ async function contractOf(administration: PolicyAdministration, digest: string):
   } catch {
     return null;
   }
+}
+
+/** What a promotion by a promoter of this origin would lack now; `null` without a candidate. */
+export async function missingFor(
+  { snapshots, keys }: Pick<Runtime, "snapshots" | "keys">,
+  by: Pick<Actor, "origin">,
+  administration: PolicyAdministration,
+  status: PolicyStatus,
+): Promise<readonly JsonObject[] | ServiceError | null> {
+  const { candidate } = status;
+  if (candidate === null) return null;
+  const figures = isJudged(status) ? await orUnavailable(candidateFigures(administration, status, candidate)) : null;
+  if (figures !== null && "code" in figures) return figures;
+  const { table } = snapshots.current.decider;
+  const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };
+  const revoked = await revokedApprovers(status, keys);
+  if ("code" in revoked) return revoked;
+  return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
 }

@@ -1,15 +1,25 @@
 import { formatRevision } from "../../../canon/policy.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { codedError, type AnswerCode } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { LifecycleFault } from "../../../lifecycle/lifecycle.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
 import type { JsonObject } from "../../../canon/json.ts";
+import { CONTROL_ERRORS } from "../../../canon/errors/control-errors.ts";
 import {
   REQUIREMENTS,
   type MissingRequirement,
   type RequirementFacts,
-  type RequirementFormat,
+  type RequirementName,
 } from "../../../canon/promotion.ts";
+
+/** An error of a policy with the fix of its row, which clients print beside the message. */
+function policyError(
+  code: keyof typeof CONTROL_ERRORS,
+  message: string,
+  { facts, ...more }: NonNullable<Parameters<typeof codedError>[2]> = {},
+): ServiceError {
+  return codedError(code, message, { ...more, facts: { fix: CONTROL_ERRORS[code].fix, ...facts } });
+}
 
 /** Why nothing was done, as an error of the API. No value of the request is repeated. */
 export function faultError(fault: LifecycleFault): ServiceError {
@@ -19,9 +29,9 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "unknown_content":
       return noSuchContent();
     case "changed":
-      return codedError(
+      return policyError(
         "precondition_failed",
-        "The policy has changed since you read it. Read it again (GET /v1/policies/{id}) before you decide.",
+        `The policy has changed since you read it: enforced is ${formatRevision(fault.enforced?.revision ?? 0) ?? "none"} now, candidate ${formatRevision(fault.candidate?.revision ?? 0) ?? "none"}.`,
         {
           facts: {
             current: {
@@ -33,45 +43,42 @@ export function faultError(fault: LifecycleFault): ServiceError {
         },
       );
     case "no_candidate":
-      return codedError("no_candidate", "The policy has no candidate to promote.");
+      return policyError("no_candidate", "The policy has no candidate to promote.");
     case "held":
-      return codedError(
-        "held",
-        `Revision r${fault.revision} was rolled back and is held; release it first (POST /v1/policies/{id}/releases), or change the policy's files.`,
-      );
+      return policyError("held", `Revision r${fault.revision} was rolled back and is held.`);
     case "requirements":
-      return codedError(missingCode(fault.missing), describeMissing(fault.missing), {
+      return policyError(missingCode(fault.missing), describeMissing(fault.missing), {
         facts: { missing: fault.missing.map(missingJson) },
       });
     case "nothing_to_roll_back_to":
-      return codedError(
+      return policyError(
         "nothing_to_roll_back_to",
-        "Nothing is enforced, or the requested revision was not enforced before the present one; GET /v1/policies/{id}/transitions lists the enforced revisions. If initial_mode enforced the content when it was first seen, there is no earlier one: promote a change or the removal of the policy.",
+        "Nothing is enforced, or the requested revision was not enforced before the present one. GET /v1/policies/{id}/transitions lists the enforced revisions. Content that initial_mode enforced when it was first seen has no earlier one.",
       );
     case "not_held":
-      return codedError("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
+      return policyError("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
     case "not_approved":
-      return codedError("not_approved", "You have not approved this content, so there is no approval to withdraw.");
+      return policyError("not_approved", "You have not approved this content, so there is no approval to withdraw.");
     case "no_bytes":
-      return codedError(
+      return policyError(
         "content_not_kept",
-        `The bytes of revision r${fault.revision} are not stored or cannot be loaded; restore the policy's files instead.`,
+        `The bytes of revision r${fault.revision} are not stored or cannot be loaded.`,
       );
     case "busy":
-      return codedError("busy", "Too many changes of policies at the same time; nothing was done. Try again.");
+      return policyError("busy", "Too many changes of policies at the same time; nothing was done.");
     case "unavailable":
       return storeUnavailable();
   }
 }
 
 export function noSuchPolicy(): ServiceError {
-  const message = "There is no policy with this id; GET /v1/policies lists them.";
-  return codedError("policy_not_found", message);
+  const message = "There is no policy with this id.";
+  return policyError("policy_not_found", message);
 }
 
 export function noSuchContent(): ServiceError {
   const message = "The policy has no content with this digest, or it is no longer stored.";
-  return codedError("content_not_found", message, { param: "digest" });
+  return policyError("content_not_found", message, { param: "digest" });
 }
 
 /** Why the server has no simulation of a promotion. */
@@ -84,28 +91,22 @@ export function simulationError(fault: PromotionSimulationFault): ServiceError {
     case "unknown_content":
       return noSuchContent();
     case "no_change":
-      return codedError(
+      return policyError(
         "nothing_to_simulate",
         "The content is enforced already, so promoting it would change nothing.",
       );
     case "assertions_invalid":
-      return codedError(
+      return policyError(
         "assertions_invalid",
-        "The assertions file of this server has errors; correct it (signalbox check lists them) and let the server read its files again.",
+        "The assertions file of this server has errors, so it cannot simulate a promotion.",
       );
     case "too_large":
-      return codedError(
-        "simulation_too_large",
-        "The simulation needs more than a minute or 1 GiB on this server. Let the policies read fewer members of requests, or do not require a report.",
-      );
+      return policyError("simulation_too_large", "The simulation needs more than a minute or 1 GiB on this server.");
   }
 }
 
 export function simulationBusy(): ServiceError {
-  return codedError(
-    "simulation_busy",
-    "Other simulations of promotions are waiting already; nothing was done. Try again.",
-  );
+  return policyError("simulation_busy", "Other simulations of promotions are waiting already; nothing was done.");
 }
 
 export function storeUnavailable(): ServiceError {
@@ -117,55 +118,74 @@ export function storeUnavailable(): ServiceError {
 
 /** The change is in the log, and this process decides as before it. Nothing to try again: the change stands. */
 export function notApplied(): ServiceError {
-  return codedError(
+  return policyError(
     "policies_not_applied",
-    "The change is stored, but this server could not load it yet and decides as before. It keeps trying; /status shows when it is done.",
+    "The change is stored, but this server could not load it yet and decides as before. It keeps trying.",
   );
 }
 
 /** @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name the caller's workspace. */
 export function notManagedHere(isManaged: boolean): ServiceError {
-  return codedError(
+  return policyError(
     "not_managed_here",
     isManaged
-      ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml); use a key of one of them, or have your workspace added there."
-      : "There are several workspaces, and routes.yaml does not name those that manage policies; set policies.managed_by.",
+      ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml)."
+      : "There are several workspaces, and policies.managed_by of routes.yaml does not name those that manage policies.",
   );
 }
 
 /** The first of the order speaks for several. */
-export function missingCode(missing: readonly MissingRequirement[]): AnswerCode {
+export function missingCode(missing: readonly MissingRequirement[]): keyof typeof CONTROL_ERRORS {
   const first = REQUIREMENTS.find(({ name }) => missing.some(({ requirement }) => requirement === name));
   if (first === undefined) throw new Error("policies: a refusal that misses nothing");
   return first.code;
 }
 
-export function missingJson({ requirement, have, need, ...facts }: MissingRequirement): JsonObject {
-  if (REQUIREMENTS.some(({ name, kind }) => name === requirement && kind === "duration")) {
-    return {
-      requirement,
-      have_seconds: Math.floor((have ?? 0) / 1_000),
-      need_seconds: Math.ceil((need ?? 0) / 1_000),
-    };
-  }
-  return { requirement, ...(have !== undefined && { have }), ...(need !== undefined && { need }), ...facts };
+/** A requirement that is not met, as answers show it: numbers for programs, a sentence and the fix for people. */
+export function missingJson(missing: MissingRequirement): JsonObject {
+  const { requirement, have, need, ...facts } = missing;
+  const row = REQUIREMENTS.find(({ name }) => name === requirement);
+  if (row === undefined) throw new Error("policies: a requirement without a row");
+  const amounts =
+    row.kind === "duration"
+      ? { have_seconds: Math.floor((have ?? 0) / 1_000), need_seconds: Math.ceil((need ?? 0) / 1_000) }
+      : { ...(have !== undefined && { have }), ...(need !== undefined && { need }) };
+  return {
+    requirement,
+    ...amounts,
+    ...facts,
+    message: needed(missing),
+    fix: CONTROL_ERRORS[row.code].fix,
+  };
 }
 
-const NONE: RequirementFacts = { have: 0, need: 0, roles: [], claimed: 0, outdated: 0 };
-
-const FORMAT: RequirementFormat = {
-  number: String,
-  amount: (amount, singular) => `${amount} ${singular}${amount === 1 ? "" : "s"}`,
-  duration,
-  selfApproval: false,
+/** What a promotion needs, after "The promotion still needs". */
+const NEEDED: { readonly [Name in RequirementName]: (facts: RequirementFacts) => string } = {
+  approvals: ({ have, need }) => `${amount(need, "approval")} of this content (${have} count)`,
+  roles: ({ roles }) => `an approver with the role ${roles.join(", and one with ")}`,
+  soak: ({ have, need }) => `${duration(need)} in shadow (${duration(have)} so far)`,
+  decisions: ({ have, need }) => `${amount(need, "decision")} in shadow (${have} so far)`,
+  no_indeterminate: ({ have }) => `a verdict for every request in shadow (${amount(have, "request")} had none)`,
+  report: ({ claimed, outdated }) =>
+    `an approval with the complete simulation report that this server makes itself (${claimed} only claimed, ${outdated} outdated)`,
+  assertions: ({ have }) =>
+    have === 0
+      ? "an approval whose verified report has assertions that passed"
+      : `an approval whose verified report has no failed assertions (${have} failed)`,
 };
+
+function needed({ requirement, ...facts }: MissingRequirement): string {
+  return NEEDED[requirement]({ have: 0, need: 0, roles: [], claimed: 0, outdated: 0, ...facts });
+}
+
+/** `3 approvals` */
+function amount(count: number, singular: string): string {
+  return `${count} ${singular}${count === 1 ? "" : "s"}`;
+}
 
 /** All that is missing, in one sentence with numbers. */
 export function describeMissing(missing: readonly MissingRequirement[]): string {
-  const parts = missing.flatMap(({ requirement, ...facts }) =>
-    REQUIREMENTS.filter(({ name }) => name === requirement).map(({ needed }) => needed({ ...NONE, ...facts }, FORMAT)),
-  );
-  return `The promotion still needs ${joined(parts)}.`;
+  return `The promotion still needs ${joined(missing.map(needed))}.`;
 }
 
 function joined(parts: readonly string[]): string {

@@ -2,15 +2,14 @@ import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { entityTag, type PolicyStatus, contentOf, type KnownContent } from "../../../lifecycle/policy-states.ts";
-import { promotionRequirements, isJudged, missingRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
-import { actorOf, revokedApprovers } from "./actor.ts";
+import { actorOf } from "./actor.ts";
 import type { PolicyAdministration, LogRow } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
-import { missingJson, faultError, noSuchContent, simulationError } from "./policy-error.ts";
+import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 import {
-  candidateFigures,
+  missingFor,
   namedStatus,
   newestStates,
   ofPolicy,
@@ -133,7 +132,9 @@ export const POLICY_HANDLERS = {
     return { json: { object: "list", policy_set: policies.id, table_revision: table.revision, data } };
   },
   retrievePolicy: ofPolicy(async (call, { identity, administration, status }) => {
-    const missing = await missingFor(call, identity, administration, status);
+    const by = await originOf(call.runtime, identity, call.requestId);
+    if ("code" in by) return by;
+    const missing = await missingFor(call.runtime, by, administration, status);
     if (missing !== null && "code" in missing) return missing;
     const view = await viewOf(call.runtime, administration, status);
     return { json: { ...view, missing }, headers: ["etag", entityTag(status)] };
@@ -155,26 +156,6 @@ export const POLICY_HANDLERS = {
   listPolicyTransitions: policyTransitions,
   ...CHANGE_HANDLERS,
 } as const satisfies Record<string, ControlHandler>;
-
-/** What a promotion by the caller would lack now; `null` without a candidate. */
-async function missingFor(
-  { runtime, requestId }: ControlCall,
-  identity: Identity,
-  administration: PolicyAdministration,
-  status: PolicyStatus,
-): Promise<readonly JsonObject[] | ServiceError | null> {
-  const { candidate } = status;
-  if (candidate === null) return null;
-  const by = await originOf(runtime, identity, requestId);
-  if ("code" in by) return by;
-  const figures = isJudged(status) ? await orUnavailable(candidateFigures(administration, status, candidate)) : null;
-  if (figures !== null && "code" in figures) return figures;
-  const { table } = runtime.snapshots.current.decider;
-  const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };
-  const revoked = await revokedApprovers(status, runtime.keys);
-  if ("code" in revoked) return revoked;
-  return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
-}
 
 /** A key whose chain is too long to change anything may still read; no approval counts as its own. */
 async function originOf(
