@@ -2,7 +2,11 @@ import { Socket } from "node:net";
 import { Client, type buildConnector } from "undici";
 
 /** Finds the forward proxy of a connection; `null`: it is made directly. */
-export type FindProxy = (protocol: string, hostname: string, port: string) => URL | null;
+export interface FindProxy {
+  (protocol: string, hostname: string, port: string): URL | null;
+  /** The proxies in use: scheme, host and port, without credentials. */
+  readonly origins: readonly string[];
+}
 
 /** Codes of errors of connections through a proxy. `auth`: it requires other credentials (407). `failed`: it cannot be reached, or does not open the tunnel. */
 export const PROXY_ERRORS = { auth: "SBX_PROXY_AUTH", failed: "SBX_PROXY_FAILED" } as const;
@@ -40,10 +44,15 @@ export function proxyFromEnvironment(environment: Readonly<Record<string, string
     .toLowerCase()
     .split(/[\s,]+/)
     .filter((entry) => entry !== "");
-  return (protocol, hostname, port) => {
+  const find = (protocol: string, hostname: string, port: string): URL | null => {
     const bare = hostname.toLowerCase().replace(/^\[|\]$/g, "");
     return exempt.some((entry) => covers(entry, bare, port)) ? null : protocol === "https:" ? secure : plain;
   };
+  return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))] });
+}
+
+function originOf({ protocol, hostname, port }: URL): string {
+  return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
 /** `example.com`, `.example.com` and `*.example.com` cover the name and all below it; `*` all; a port limits an entry. */

@@ -119,6 +119,8 @@ interface BuildFacts {
   readonly contract: { readonly sha256: string; readonly text: string };
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
+  /** Forward proxies of calls to providers: scheme, host and port; absent: calls are direct. */
+  readonly egressProxies?: readonly string[] | undefined;
 }
 
 export interface Workloads {

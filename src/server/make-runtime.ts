@@ -51,6 +51,7 @@ export interface RuntimeParts {
   readonly stopOrder: StopOrder;
   readonly revocations: Revocations;
   readonly console: Console | null;
+  readonly egressProxies: readonly string[] | undefined;
 }
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
@@ -95,6 +96,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       id: environment[BUILD_VARIABLE] ?? version,
       contract,
       startedAt: performance.now(),
+      egressProxies: parts.egressProxies,
     },
     degraded: () => [
       ...(state.reloadFailed ? ["reload_failed"] : []),

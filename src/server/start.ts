@@ -157,6 +157,7 @@ async function open(
     stopOrder,
     revocations,
     console: console?.runtime ?? null,
+    egressProxies: findProxy?.origins,
   });
   opened.add("metrics", telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   if (role.listenPublic === undefined) {

@@ -12,6 +12,7 @@ import { proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
 import { failureOfTransport } from "../../src/dispatch/failures.ts";
 import { jsonFetcher } from "../../src/dispatch/fetch-json.ts";
 import { whenFileEnds } from "../support/file-end.ts";
+import { startTestServer } from "../support/server.ts";
 import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
 import { answerJson, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
@@ -145,6 +146,18 @@ describe("NO_PROXY", () => {
   ])("%j does not exempt %s", (entries, host) => {
     expect(proxied(entries, host)).toBe(true);
   });
+});
+
+it("GET /status names the proxies in use, without their credentials", async () => {
+  const { server } = await startTestServer(undefined, {
+    HTTPS_PROXY: "http://user:secret@proxy.example:3128",
+    HTTP_PROXY: "plain.example",
+    NO_PROXY: "inside.example",
+  });
+  const status = await (await fetch(`${server.url}/status`)).json();
+  expect(status).toMatchObject({ egress_proxies: ["http://proxy.example:3128", "http://plain.example:80"] });
+  const direct = await startTestServer();
+  expect(await (await fetch(`${direct.server.url}/status`)).json()).not.toHaveProperty("egress_proxies");
 });
 
 it("a proxy that is no http URL is an error that does not quote it", () => {

@@ -19,7 +19,11 @@ export interface TestServer {
   key(workspace: string, scopes: readonly Scope[], more?: { expiresAt?: number }): Promise<string>;
 }
 
-export async function startTestServer(edit: (routes: string) => string = (routes) => routes): Promise<TestServer> {
+/** @param proxies variables of a forward proxy. */
+export async function startTestServer(
+  edit: (routes: string) => string = (routes) => routes,
+  proxies: Readonly<Record<string, string>> | null = null,
+): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-"));
   whenFileEnds(() => Promise.resolve(rmSync(folder, { recursive: true, force: true })));
   cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
@@ -36,8 +40,9 @@ export async function startTestServer(edit: (routes: string) => string = (routes
       drain: 2_000,
       watch: false,
       cache: TEST_CACHE,
+      egressProxy: proxies !== null,
     },
-    {},
+    proxies ?? {},
     "0.0.0-test",
   );
   if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);

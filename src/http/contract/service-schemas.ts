@@ -57,6 +57,11 @@ export const STATUS = {
       description:
         "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
     },
+    egress_proxies: {
+      type: "array",
+      items: TEXT,
+      description: "Forward proxies of calls to providers (`--egress-proxy`): scheme, host and port. Absent: none.",
+    },
     workers: complete(
       {
         worker: {

@@ -83,6 +83,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       degraded: runtime.degraded(),
       // The endpoint needs no key: no figure here may show any workspace's traffic. Operators have them at /metrics.
       evidence: evidenceStatus(runtime.evidenceStatus()),
+      ...(runtime.build.egressProxies !== undefined && { egress_proxies: runtime.build.egressProxies }),
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
