@@ -1,11 +1,13 @@
 import { Socket } from "node:net";
-import { Client, type buildConnector } from "undici";
+import { Agent, buildConnector, Client, fetch, type RequestInit, type Response } from "undici";
 
 /** Finds the forward proxy of a connection; `null`: it is made directly. */
 export interface FindProxy {
   (protocol: string, hostname: string, port: string): URL | null;
   /** The proxies in use: scheme, host and port, without credentials. */
   readonly origins: readonly string[];
+  /** The same for libraries that take variables of an environment, with the proxies' credentials. */
+  readonly variables: Readonly<Record<"HTTPS_PROXY" | "HTTP_PROXY" | "NO_PROXY", string>>;
 }
 
 /** Codes of errors of connections through a proxy. `auth`: it requires other credentials (407). `failed`: it cannot be reached, or does not open the tunnel. */
@@ -48,7 +50,8 @@ export function proxyFromEnvironment(environment: Readonly<Record<string, string
     const bare = hostname.toLowerCase().replace(/^\[|\]$/g, "");
     return exempt.some((entry) => covers(entry, bare, port)) ? null : protocol === "https:" ? secure : plain;
   };
-  return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))] });
+  const variables = { HTTPS_PROXY: secure.href, HTTP_PROXY: plain.href, NO_PROXY: read("NO_PROXY") };
+  return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))], variables });
 }
 
 function originOf({ protocol, hostname, port }: URL): string {
@@ -86,6 +89,15 @@ export function throughProxy(
       (error: unknown) => callback(error instanceof ProxyError ? error : new ProxyError("failed"), null),
     );
   };
+}
+
+/** `fetch` through the proxies. @param timeout for a connection, milliseconds. */
+export function proxiedFetch(
+  find: FindProxy,
+  timeout: number,
+): (url: string, options: RequestInit) => Promise<Response> {
+  const dispatcher = new Agent({ connect: throughProxy(find, buildConnector({ timeout }), timeout) });
+  return (url, options) => fetch(url, { ...options, dispatcher });
 }
 
 async function openTunnel(proxy: URL, target: string, timeout: number) {

@@ -6,6 +6,18 @@ import type { Person, SignInCheck, SignInFault } from "../canon/credentials/sess
 /** Longest call of the provider, seconds. */
 const TIMEOUT = 10;
 
+/** What is used of `fetch`. */
+type Fetch = (
+  url: string,
+  options: Omit<client.CustomFetchOptions, "body"> & {
+    readonly body?: Exclude<client.CustomFetchOptions["body"], undefined>;
+  },
+) => Promise<{
+  readonly status: number;
+  readonly headers: Iterable<[string, string]>;
+  readonly body: AsyncIterable<Uint8Array> | null;
+}>;
+
 /** At most 255 ASCII characters (OpenID Connect Core §2); those of control would reach terminals. */
 const SUBJECT = /^[ -~]{1,255}$/;
 
@@ -28,11 +40,13 @@ const CLOCK_SKEW = 30;
 export class OidcClient {
   readonly #settings: OidcSettings;
   readonly #secret: string | null;
+  readonly #fetch: Fetch;
   #configuration: Promise<client.Configuration> | null = null;
   #returns = 0;
 
-  /** @param secret of this client; `null` for a public one. */
-  constructor(settings: OidcSettings, secret: string | null) {
+  /** @param secret of this client; `null` for a public one. @param call of the provider. */
+  constructor(settings: OidcSettings, secret: string | null, call: Fetch = fetch) {
+    this.#fetch = call;
     this.#settings = settings;
     this.#secret = secret;
   }
@@ -119,7 +133,7 @@ export class OidcClient {
     return client.discovery(new URL(issuer), clientId, undefined, this.#authentication(), {
       execute,
       timeout: TIMEOUT,
-      [client.customFetch]: boundedFetch,
+      [client.customFetch]: (url, options) => boundedFetch(this.#fetch, url, options),
     });
   }
 
@@ -147,10 +161,10 @@ class ProviderUnavailableError extends Error {
 }
 
 /** Reads at most {@link LARGEST_ANSWER}. @throws {ProviderUnavailableError} also where the provider answers 429 or 5xx. */
-const boundedFetch: client.CustomFetch = async (url, options) => {
+async function boundedFetch(call: Fetch, url: string, options: client.CustomFetchOptions): Promise<Response> {
   try {
     const { body, ...others } = options;
-    const response = await fetch(url, { ...others, ...(body !== undefined && { body }) });
+    const response = await call(url, { ...others, ...(body !== undefined && { body }) });
     const { status, headers } = response;
     const chunks: Uint8Array[] = [];
     let length = 0;
@@ -160,11 +174,11 @@ const boundedFetch: client.CustomFetch = async (url, options) => {
       chunks.push(chunk);
     }
     if (status === 429 || status >= 500) throw new RangeError(`oidc: status ${status}`);
-    return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers });
+    return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers: [...headers] });
   } catch (cause) {
     throw new ProviderUnavailableError("oidc: no answer", { cause });
   }
-};
+}
 
 function faultOf(error: unknown): SignInFault["fault"] {
   for (let at = error; at instanceof Error; at = at.cause) {

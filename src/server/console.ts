@@ -9,6 +9,7 @@ import type { OpenKeyRing } from "../keys/key-ring.ts";
 import { Sessions, SignInCodes } from "../keys/sessions.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
+import { type FindProxy, proxiedFetch } from "../dispatch/egress-proxy.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
 /** Where the package has the page, beside this file's folder, and where a checkout builds it. */
@@ -28,6 +29,7 @@ export function openConsole(
   store: Pick<Store, "sessions">,
   keys: Pick<OpenKeyRing, "holder" | "lookUpId">,
   { sealSignIn, openSignIn }: Pick<TokenExchange, "sealSignIn" | "openSignIn">,
+  findProxy: FindProxy | null,
 ): OpenConsole | null {
   if (listener === "off") return null;
   const codes = new SignInCodes(randomBytes);
@@ -39,7 +41,7 @@ export function openConsole(
     if (found === null) built = null;
     return found;
   };
-  const clients = new OidcClients((reference) => readSecret(reference, config, environment));
+  const clients = new OidcClients((reference) => readSecret(reference, config, environment), findProxy);
   const runtime: Console = {
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
@@ -62,25 +64,34 @@ export function openConsole(
 /** Clients of identity providers, made when a person signs in; another one where the configuration or the secret has changed. */
 class OidcClients {
   readonly #secretOf: (reference: SecretReference) => string;
+  readonly #findProxy: FindProxy | null;
   #known: { readonly key: string; readonly client: Promise<OidcClient> } | null = null;
 
-  constructor(secretOf: (reference: SecretReference) => string) {
+  constructor(secretOf: (reference: SecretReference) => string, findProxy: FindProxy | null) {
     this.#secretOf = secretOf;
+    this.#findProxy = findProxy;
   }
 
   of(settings: OidcSettings): Promise<OidcClient> {
     const { clientSecret } = settings;
     const secret = clientSecret === null ? null : this.#secretOf(clientSecret);
     const key = JSON.stringify([settings, secret]);
-    if (this.#known?.key !== key) this.#known = { key, client: load(settings, secret) };
+    if (this.#known?.key !== key) this.#known = { key, client: load(settings, secret, this.#findProxy) };
     return this.#known.client;
   }
 }
 
+/** Milliseconds. */
+const CONNECT_TIMEOUT = 10_000;
+
 /** The protocol's library is loaded with the first sign-in. */
-async function load(settings: OidcSettings, secret: string | null): Promise<OidcClient> {
+async function load(settings: OidcSettings, secret: string | null, findProxy: FindProxy | null): Promise<OidcClient> {
   const { OidcClient: Client } = await import("../keys/oidc-client.ts");
-  const client = new Client(settings, secret);
+  const client = new Client(
+    settings,
+    secret,
+    findProxy === null ? undefined : proxiedFetch(findProxy, CONNECT_TIMEOUT),
+  );
   return {
     begin: (redirectUri) => client.begin(redirectUri),
     finish: (returned, check) => client.finish(returned, check),

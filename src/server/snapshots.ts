@@ -8,6 +8,7 @@ import { resolveSecrets, type MissingSecret } from "../compile/secrets.ts";
 import { createDecider } from "../decide/decider.ts";
 import type { PolicySet } from "../canon/policy.ts";
 import type { Access, ConnectionPools } from "../dispatch/connections.ts";
+import type { FindProxy } from "../dispatch/egress-proxy.ts";
 import { createAuthorize } from "../dispatch/credentials/authorize.ts";
 import type { Snapshot } from "../http/snapshot.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
@@ -27,6 +28,8 @@ export interface SnapshotSupply {
   readonly cache: CompileCache | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pools: ConnectionPools;
+  /** Forward proxies of calls to token services; absent: none. */
+  readonly findProxy?: FindProxy | null;
   /** Scheme and host of the simulated upstream; started when the first provider needs it. */
   readonly simulatedOrigin: () => Promise<string>;
 }
@@ -85,13 +88,14 @@ export async function readGround(
   const origin = simulated.length > 0 ? await supply.simulatedOrigin() : null;
   const simulatedIds = new Set(simulated.map(({ provider }) => provider));
   const missingIds = new Set(secrets.missing.map(({ provider }) => provider));
+  const surroundings = { environment: supply.environment, findProxy: supply.findProxy };
   const access = (provider: ProviderRow): Access | null => {
     if (simulatedIds.has(provider.id)) return { secret: null, simulatedOrigin: origin };
     if (missingIds.has(provider.id)) return null;
     return {
       secret: secrets.secrets.get(provider.id) ?? null,
       simulatedOrigin: null,
-      makeAuthorize: () => createAuthorize(provider, { environment: supply.environment, folder, now: Date.now }),
+      makeAuthorize: () => createAuthorize(provider, { ...surroundings, folder, now: Date.now }),
     };
   };
   const modules = await LoadedModules.load(policies.modules, policyData(table));

@@ -110,6 +110,7 @@ async function open(
     cache: options.cache,
     environment,
     pools,
+    findProxy,
     simulatedOrigin: mock.origin,
   };
   const { policies, built } = await startPolicies(supply, store.policyLog);
@@ -138,7 +139,7 @@ async function open(
     keys.isRevoked,
     (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
   );
-  const console = openConsole(options, environment, store, keys, tokens);
+  const console = openConsole(options, environment, store, keys, tokens, findProxy);
   const runtime = runtimeOf(role, {
     environment,
     version,

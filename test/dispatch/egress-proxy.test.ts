@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
+import { awsKeysFrom } from "../../src/dispatch/credentials/aws-keys.ts";
+import { proxiedFetch, proxyFromEnvironment } from "../../src/dispatch/egress-proxy.ts";
 import { failureOfTransport } from "../../src/dispatch/failures.ts";
 import { jsonFetcher } from "../../src/dispatch/fetch-json.ts";
+import { OidcClient } from "../../src/keys/oidc-client.ts";
 import { whenFileEnds } from "../support/file-end.ts";
 import { startTestServer } from "../support/server.ts";
 import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
@@ -85,6 +87,35 @@ describe("calls through a forward proxy", () => {
     const fetchJson = jsonFetcher(proxyFromEnvironment(environment));
     expect(await fetchJson("http://issuer.example/keys", "public")).toEqual({ json: { a: 1 } });
     expect(proxy.seen.map(({ url }) => url)).toEqual(["127.0.0.1:1", "issuer.example:80"]);
+  });
+
+  it("reach the token service of AWS and the provider of sign-ins", async () => {
+    const proxy = await startProxy(plainPort);
+    const findProxy = proxyFromEnvironment({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` });
+    const signing = { kind: "aws_sigv4", service: "bedrock", region: "eu-west-1", profile: "default" } as const;
+    const role = {
+      AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/models",
+      AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
+    };
+    const keys = awsKeysFrom(
+      { ...signing, credentials: "web_identity", onMissing: "fail" },
+      { ...role, AWS_ENDPOINT_URL_STS: "https://sts.example" },
+      1_000,
+      findProxy,
+    );
+    await expect(keys()).rejects.toThrow();
+    const settings = {
+      label: "P",
+      clientId: "c",
+      clientSecret: null,
+      scopes: [],
+      groupsClaim: "groups",
+      nameClaim: null,
+    };
+    const call = findProxy === null ? undefined : proxiedFetch(findProxy, 1_000);
+    const client = new OidcClient({ ...settings, issuer: "https://people.example" }, null, call);
+    expect(await client.begin("http://127.0.0.1/callback")).toEqual({ fault: "unavailable" });
+    expect(new Set(proxy.seen.map(({ url }) => url))).toEqual(new Set(["sts.example:443", "people.example:443"]));
   });
 
   it("do not use it for hosts of NO_PROXY", async () => {

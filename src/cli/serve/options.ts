@@ -59,7 +59,8 @@ ${ENVIRONMENT_HELP}
   --max-answer-bytes N
                       largest answer in one piece, or part of a batch, that a provider may send (default: 33554432);
                       all parts together may have four times as many bytes
-  --egress-proxy      call providers and issuers of tokens through $HTTPS_PROXY or $HTTP_PROXY, hosts of $NO_PROXY directly
+  --egress-proxy      call providers, token services and identity providers through $HTTPS_PROXY or $HTTP_PROXY,
+                      hosts of $NO_PROXY directly
   --max-body-bytes N  largest body of a request (default: 33554432)
   --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503
                       (default: a quarter of the machine's or container's memory, divided by the workers)

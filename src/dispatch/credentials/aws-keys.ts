@@ -1,5 +1,6 @@
 import { awsSharedFiles, variable } from "../../network/credential-files.ts";
 import type { AwsSigning } from "../../canon/table.ts";
+import type { FindProxy } from "../egress-proxy.ts";
 import type { Dated } from "./renewed.ts";
 
 /** Keys that requests are signed with. */
@@ -10,6 +11,7 @@ export interface AwsKeys {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+type TokenService = ReturnType<typeof tokenService>;
 type Source = () => Promise<AwsKeys & { readonly expiration?: Date }>;
 
 /** Retries of a source's own. Its calls wait no longer than a connection may take anyway. */
@@ -27,11 +29,13 @@ export function awsKeysFrom(
   { credentials, profile, region }: AwsSigning,
   environment: Environment,
   timeout: number,
+  findProxy: FindProxy | null = null,
 ): () => Promise<Dated<AwsKeys>> {
+  const service = tokenService(environment, region, timeout, findProxy);
   const sources: Readonly<Record<AwsSigning["credentials"], () => Source | Promise<Source>>> = {
     env: () => () => Promise.resolve(fromEnvironment(environment)),
-    web_identity: () => fromWebIdentity(environment, region, timeout),
-    shared_file: () => fromSharedFiles(environment, profile, region, timeout),
+    web_identity: () => fromWebIdentity(environment, service),
+    shared_file: () => fromSharedFiles(environment, profile, service),
     container: () => fromContainer(environment, timeout),
     instance: () => fromInstance(timeout),
   };
@@ -53,23 +57,18 @@ function fromEnvironment(environment: Environment): AwsKeys {
 }
 
 /** A role taken on with a token that the platform writes to a file and exchanges from time to time; it is read at every renewal. */
-async function fromWebIdentity(environment: Environment, region: string, timeout: number): Promise<Source> {
+async function fromWebIdentity(environment: Environment, clientConfig: TokenService): Promise<Source> {
   const { fromTokenFile } = await import("@aws-sdk/credential-provider-web-identity");
   const sessionName = variable(environment, "AWS_ROLE_SESSION_NAME");
   return fromTokenFile({
     roleArn: variable(environment, "AWS_ROLE_ARN"),
     webIdentityTokenFile: variable(environment, "AWS_WEB_IDENTITY_TOKEN_FILE"),
     roleSessionName: sessionName === "" ? "signalbox" : sessionName,
-    clientConfig: tokenService(environment, region, timeout),
+    clientConfig,
   });
 }
 
-async function fromSharedFiles(
-  environment: Environment,
-  profile: string,
-  region: string,
-  timeout: number,
-): Promise<Source> {
+async function fromSharedFiles(environment: Environment, profile: string, clientConfig: TokenService): Promise<Source> {
   const { fromIni } = await import("@aws-sdk/credential-provider-ini");
   const { credentials, config } = awsSharedFiles(environment);
   return fromIni({
@@ -78,7 +77,7 @@ async function fromSharedFiles(
     configFilepath: config,
     // Files are read again at every renewal: a key exchanged in them is found without a restart.
     ignoreCache: true,
-    clientConfig: tokenService(environment, region, timeout),
+    clientConfig,
   });
 }
 
@@ -108,13 +107,15 @@ async function fromInstance(timeout: number): Promise<Source> {
 }
 
 /** How the service that exchanges tokens for keys is reached: in the region that is signed for, unless the environment names another address. */
-function tokenService(environment: Environment, region: string, timeout: number) {
+function tokenService(environment: Environment, region: string, timeout: number, findProxy: FindProxy | null) {
   const endpoint = variable(environment, "AWS_ENDPOINT_URL_STS");
+  const agent = findProxy === null ? null : { keepAlive: true, proxyEnv: findProxy.variables };
+  const agents = agent === null ? {} : { httpAgent: agent, httpsAgent: agent };
   return {
     region,
     maxAttempts: RETRIES + 1,
     // Without the last, a request past its time would only be complained of on the console, and stay open.
-    requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true },
+    requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true, ...agents },
     ...(endpoint === "" ? {} : { endpoint }),
   };
 }
