@@ -32,10 +32,10 @@ interface WindowProblem {
  */
 export function readWindow(start: string | null, end: string | null, now: number): Window | WindowProblem {
   const last = end === null ? now : readInstant(end);
-  if (last === null) return { member: "end", problem: NO_INSTANT("end") };
+  if (last === null) return { member: "end", problem: `end ${NO_INSTANT}` };
   const until = Math.ceil(last / HOUR);
   const first = start === null ? (until - DEFAULT_HOURS) * HOUR : readInstant(start);
-  if (first === null) return { member: "start", problem: NO_INSTANT("start") };
+  if (first === null) return { member: "start", problem: `start ${NO_INSTANT}` };
   if (first >= last) return { member: "start", problem: "start must be before end" };
   const from = Math.floor(first / HOUR);
   if (until - from > MAXIMUM_DAYS * 24) {
@@ -50,8 +50,9 @@ export function windowTooFine({ from, until }: Window, time: "day" | "hour" | nu
   return `group_by hour takes at most ${MAXIMUM_HOURLY_DAYS} days from start to end; give a shorter window, or group by day`;
 }
 
-const NO_INSTANT = (member: string): string =>
-  `${member} must be a time as RFC 3339 writes it, with a zone and from 1970 to 9998, such as 2026-11-21T00:00:00Z`;
+/** After the name of the parameter. */
+export const NO_INSTANT =
+  "must be a time as RFC 3339 writes it, with a zone and from 1970 to 9998, such as 2026-11-21T00:00:00Z";
 
 /** Milliseconds since the epoch; `null` for a text that names no instant, such as 30 February. */
 export function readInstant(text: string): number | null {

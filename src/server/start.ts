@@ -48,8 +48,8 @@ interface ProcessRole {
   };
 }
 
-/** Milliseconds, longer than the 5 s in which the store's thread may end. */
-const STORE_TIME = 6_000;
+/** Milliseconds: more than the 5 s in which the store's thread may end, the 4 s of the collector and the log, and a reload under way. */
+const SLOW_TIME = 6_000;
 
 /** Milliseconds beyond the drain, longer than the 10 s after which workers are killed. */
 const LISTENER_TIME = 12_000;
@@ -91,11 +91,11 @@ async function open(
     options.tls === undefined ? undefined : readTls(options.tls, Date.now());
   const tls = tlsNow();
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
-  opened.add("telemetry", telemetry.close);
+  opened.add("telemetry", telemetry.close, SLOW_TIME);
   // One process logs events that reach all of them.
   const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
   const store = await (role.openStore ?? (() => openStore(options.database)))();
-  opened.add("the store", () => store.close(), STORE_TIME);
+  opened.add("the store", () => store.close(), SLOW_TIME);
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add("retention", () => Promise.resolve(retention.stop()));
   const findProxy = options.egressProxy === true ? requiredProxy(environment) : null;
@@ -169,7 +169,7 @@ async function open(
     opened.add("probes", () => Promise.resolve(stopProbes()));
   }
   policies.listen(log.policies);
-  opened.add("policies", await policies.follow(snapshots));
+  opened.add("policies", await policies.follow(snapshots), SLOW_TIME);
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
   const admin =
     role.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;

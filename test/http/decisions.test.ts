@@ -205,8 +205,8 @@ describe("GET /v1/decisions", () => {
   it.each([
     ["kind=all", "invalid_value", "kind"],
     ["workspaces=other", "invalid_value", "workspaces"],
-    ["limit=0", "invalid_limit", "limit"],
-    ["limit=101", "invalid_limit", "limit"],
+    ["limit=0", "invalid_value", "limit"],
+    ["limit=101", "invalid_value", "limit"],
     ["cursor=1", "invalid_cursor", "cursor"],
     ["start=yesterday", "invalid_value", "start"],
     ["outcome=routed", "invalid_value", "outcome"],

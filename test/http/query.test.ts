@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/canon/json.ts";
+import { SCOPES } from "../../src/canon/scope.ts";
 import type { ControlEndpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { SHADOW_QUERY } from "../../src/http/control/policy-shadow.ts";
-import { checkQuery, readCount } from "../../src/http/control/query.ts";
+import { checkQuery } from "../../src/http/control/query.ts";
+import { startTestServer } from "../support/server.ts";
 
 function endpoint(wanted: string): ControlEndpoint {
   const found = ENDPOINTS.filter((row) => row.kind === "control").find(({ id }) => id === wanted);
@@ -32,6 +34,20 @@ describe("the query of a control endpoint", () => {
     ["listPolicies", "ended=yes", "invalid_value", "ended", "ended must be one of true, false"],
     ["listDecisions", "kind=other", "invalid_value", "kind", "kind must be one of inference, router"],
     ["listDecisions", "route=", "invalid_value", "route", "route must have 1 to 200 characters"],
+    [
+      "listPolicyTransitions",
+      "after=0x7",
+      "invalid_value",
+      "after",
+      "after must be a whole number from 0 to 9007199254740991",
+    ],
+    [
+      "retrievePolicyShadow",
+      "witnesses=101",
+      "invalid_value",
+      "witnesses",
+      "witnesses must be a whole number from 0 to 100",
+    ],
     ["getHealth", "workspaces=many", "invalid_value", "workspaces", "workspaces must be one of own, all"],
   ])("%s refuses %j", (id, query, code, param, message) => {
     const refused = checkQuery(new URLSearchParams(query), endpoint(id));
@@ -47,22 +63,38 @@ describe("the query of a control endpoint", () => {
   });
 });
 
-describe("a whole number of a query", () => {
-  it.each([
-    ["", 20],
-    ["witnesses=0", 0],
-    ["witnesses=100", 100],
-    ["witnesses=007", 7],
-  ])("%j", (query, witnesses) => {
-    expect(readCount(new URLSearchParams(query), "witnesses", SHADOW_QUERY)).toBe(witnesses);
-  });
+/** Values that the published schema of a parameter does not allow. */
+function forbidden({ type, enum: values, format, pattern, minimum, maximum, maxLength, items }: JsonObject): string[] {
+  if (items !== undefined || values !== undefined || type === "boolean") return ["", "none", "4.6e+16"];
+  if (format !== undefined) return ["", "2026-02-30T00:00:00Z", "yesterday"];
+  if (type === "integer")
+    return ["", "1.5", "1e1", "-1", `${Number(minimum) - 1}`, String(Number(maximum ?? 1e16) + 1)];
+  if (pattern !== undefined) return ["", "%"];
+  return typeof maxLength === "number" ? ["", "x".repeat(maxLength + 1)] : [];
+}
 
-  it.each(["101", "", "-1", "1.5", "0x7", "1e1"])("refuses %j", (value) => {
-    expect(readCount(new URLSearchParams({ witnesses: value }), "witnesses", SHADOW_QUERY)).toMatchObject({
-      status: 400,
-      code: "invalid_value",
-      param: "witnesses",
-      message: "witnesses must be a whole number from 0 to 100",
-    });
-  });
+it("a query value that the contract does not allow is refused by name, whichever endpoint has the parameter", async () => {
+  const tested = await startTestServer();
+  const token = await tested.key("demo", SCOPES);
+  const answered: unknown[] = [];
+  const expected: unknown[] = [];
+  for (const { id, kind, method, path, query, optionalQuery = {} } of ENDPOINTS) {
+    if (kind !== "control") continue;
+    for (const [name, schema] of Object.entries({ ...query, ...optionalQuery })) {
+      for (const value of [...forbidden(schema), ...(Object.hasOwn(query, name) ? [null] : [])]) {
+        const given = value === null ? "" : `?${new URLSearchParams({ [name]: value }).toString()}`;
+        const answer = await fetch(`${tested.server.url}${path.replaceAll(/\{\w+\}/g, "one")}${given}`, {
+          method,
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          ...(method !== "GET" && { body: '{"model":"chat-large"}' }),
+        });
+        answered.push([id, name, value, answer.status, await answer.json()]);
+        const members = { param: name, [path.startsWith("/api/") ? "error_code" : "code"]: "invalid_value" };
+        const error = expect.objectContaining(path.startsWith("/api/") ? { details: members } : members) as unknown;
+        expected.push([id, name, value, 400, expect.objectContaining({ error })]);
+      }
+    }
+  }
+  expect(expected.length).toBeGreaterThan(100);
+  expect(answered).toEqual(expected);
 });

@@ -32,7 +32,7 @@ export const REQUEST_ERRORS = {
   },
   invalid_value: {
     ...final(400, "invalid_request"),
-    at: ["with_body", "query", "listKeys"],
+    at: ["with_body", "query"],
     meaning: "A member or query parameter has a value that is not allowed; `param` names it.",
     example: '`"temperature": 9`.',
     fix: "Use one of the values, or a value within the bounds, that the message names.",
@@ -53,7 +53,7 @@ export const REQUEST_ERRORS = {
   },
   unknown_parameter: {
     ...final(400, "invalid_request"),
-    at: ["query"],
+    at: ["reading"],
     meaning: "The endpoint does not have this query parameter; or a provider refused a member of the body as unknown.",
     example: "`GET /v1/governance/summary?groupby=key`.",
     fix: "Correct its spelling or leave it out.",

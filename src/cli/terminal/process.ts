@@ -15,8 +15,8 @@ export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** How long a server's process may live after its command has ended, milliseconds. */
-const LAST_WAIT = 1_000;
+/** How long a server's process may live after its command has ended, milliseconds: threads and connections take seconds to end on a busy machine. */
+const LAST_WAIT = 5_000;
 
 /** Ends this process even where a socket, timer or child holds it, names that, and gives an exit code of a failure. */
 export function endWhereHeld(): void {

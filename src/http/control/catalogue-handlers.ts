@@ -1,6 +1,6 @@
 import { callerBudget } from "../admission.ts";
 import type { Denial } from "../../canon/decision.ts";
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { serviceError, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
@@ -27,13 +27,11 @@ export const CATALOGUE_HANDLERS = {
 /** What a plain request of the key gets through with; with `all=true` the workspace's other routes too. */
 async function listed(call: ControlCall): Promise<readonly ListedRoute[] | ServiceError> {
   const { runtime, snapshot, identity, operations, url } = call;
-  const all = url.searchParams.get("all") ?? "false";
-  if (all !== "true" && all !== "false") return invalidRequest("invalid_all", "all must be true or false", "all");
   if (identity === null) return [];
   const budget = await callerBudget(runtime, snapshot, identity);
   if (typeof budget === "object") return budget;
   const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
-  return all === "true" ? routes : routes.filter(({ denial }) => denial === null);
+  return url.searchParams.get("all") === "true" ? routes : routes.filter(({ denial }) => denial === null);
 }
 
 /** The entry that the path names. */

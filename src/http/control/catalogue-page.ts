@@ -61,8 +61,7 @@ export function page<Item extends { readonly id: string }>(
 }
 
 function readBounds(query: URLSearchParams): PageBounds | ServiceError {
-  const limit = readCount(query, "limit", PAGE_QUERY, "invalid_limit");
-  if (typeof limit !== "number") return limit;
+  const limit = readCount(query, "limit", PAGE_QUERY);
   const after = query.get("after_id");
   const before = query.get("before_id");
   if (after !== null && before !== null) {
@@ -70,7 +69,7 @@ function readBounds(query: URLSearchParams): PageBounds | ServiceError {
   }
   const lifecycles = [...query.getAll("lifecycle[]"), ...query.getAll("lifecycle")];
   if (lifecycles.some((lifecycle) => !LIFECYCLES.some((known) => known === lifecycle))) {
-    return invalidRequest("invalid_lifecycle", `lifecycle must be one of ${LIFECYCLES.join(", ")}`, "lifecycle");
+    return invalidRequest("invalid_value", `lifecycle[] must be one of ${LIFECYCLES.join(", ")}`, "lifecycle[]");
   }
   return { limit, after, before, isEmpty: lifecycles.length > 0 && !lifecycles.includes("active") };
 }

@@ -24,7 +24,6 @@ export const DECISION_HANDLERS = {
     const { runtime, url } = call;
     if (runtime.decisions === undefined) return unavailable();
     const search = readDecisionQuery(url.searchParams, readWorkspaces(call));
-    if ("code" in search) return search;
     let found: EvidenceFound;
     try {
       found = await runtime.decisions.search(search);

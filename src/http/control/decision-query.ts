@@ -1,4 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isOperation, OPERATIONS } from "../../canon/operation.ts";
 import type { EvidenceEntry, EvidenceSearch } from "../../evidence/evidence-store.ts";
 import { TERMINALS } from "../../evidence/record.ts";
@@ -47,27 +46,12 @@ const MEMBERS = {
   reason: "reason",
 } as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
 
-/** What a caller looks for among the decisions of workspaces; an error names the parameter. */
-export function readDecisionQuery(
-  query: URLSearchParams,
-  workspaces: readonly string[],
-): EvidenceSearch | ServiceError {
-  const limit = readCount(query, "limit", DECISION_QUERY, "invalid_limit");
-  if (typeof limit !== "number") return limit;
-  const times: { from: number | null; to: number | null } = { from: null, to: null };
-  for (const [parameter, member] of [
-    ["start", "from"],
-    ["end", "to"],
-  ] as const) {
-    const text = query.get(parameter);
-    const instant = text === null ? null : readInstant(text);
-    if (text !== null && instant === null) {
-      const message = `${parameter} must be a time as RFC 3339 writes it, such as 2026-11-21T00:00:00Z`;
-      return invalidRequest("invalid_value", message, parameter);
-    }
-    times[member] = instant;
-  }
-  return { workspaces, ...times, limit, cursor: query.get("cursor"), ...filterOf(query) };
+/** What a caller looks for among the decisions of workspaces. @param query as `checkQuery` has checked it. */
+export function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
+  const instant = (parameter: "start" | "end"): number | null => readInstant(query.get(parameter) ?? "");
+  const limit = readCount(query, "limit", DECISION_QUERY);
+  const cursor = query.get("cursor");
+  return { workspaces, from: instant("start"), to: instant("end"), limit, cursor, ...filterOf(query) };
 }
 
 function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "accepts"> {

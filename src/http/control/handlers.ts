@@ -1,7 +1,6 @@
 import { callKindOf } from "../../canon/operation.ts";
 import { callerBudget } from "../admission.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
-import { invalidRequest } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { PLAIN_BODY } from "../../dialects/body-reader.ts";
@@ -30,11 +29,9 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   exchangeKey,
   simulateRoute: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
-    if (operation === undefined) {
-      const known = [...operations.keys()].join(", ");
-      return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
+    if (operation === undefined || body === null || identity === null) {
+      throw new Error("control: simulate without an operation, a body or an identity");
     }
-    if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
     const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, identity.workspace);
     if (refused !== null) return refused;
     const requested = simulationQuestion(body.value, operation);

@@ -1,23 +1,31 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { NO_INSTANT, readInstant } from "../../governance/window.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 
 /**
- * Refuses the query of a request for readings of policies and of evidence, where it names a parameter that the endpoint does not have, gives one twice, or
- * has a value that a closed list or a length forbids. The other endpoints ignore what they do not know.
+ * Refuses a query that the contract does not allow: a parameter that is given twice or has another value than its schema, or that is required and missing;
+ * for readings of keys, policies and evidence an unknown parameter too. The items of lists are left to the handlers, as some may be separated by commas.
  */
 export function checkQuery(
-  query: URLSearchParams,
-  { tag, body, optionalQuery = {} }: Pick<ControlEndpoint, "tag" | "body" | "optionalQuery">,
+  given: URLSearchParams,
+  { tag, body, query, optionalQuery = {} }: Pick<ControlEndpoint, "tag" | "body" | "query" | "optionalQuery">,
 ): ServiceError | null {
-  if (body !== null || (tag !== "Policies" && tag !== "Governance")) return null;
-  for (const name of query.keys()) {
-    const schema = Object.hasOwn(optionalQuery, name) ? optionalQuery[name] : undefined;
-    const wrong = schema === undefined ? unknown(name, Object.keys(optionalQuery)) : checkValues(name, query, schema);
-    if (wrong !== null) return wrong;
+  const schemas: Readonly<Record<string, JsonObject>> = { ...query, ...optionalQuery };
+  if (body === null && READINGS.has(tag)) {
+    for (const name of given.keys()) if (!Object.hasOwn(schemas, name)) return unknown(name, Object.keys(schemas));
+  }
+  for (const [name, schema] of Object.entries(schemas)) {
+    const values = given.getAll(name);
+    if (schema["type"] === "array" || (values.length === 0 && !Object.hasOwn(query, name))) continue;
+    const rule = values.length > 1 ? "must be given once" : brokenRule(values[0] ?? "", schema);
+    if (rule !== null) return invalidRequest("invalid_value", `${name} ${rule}`, name);
   }
   return null;
 }
+
+/** Tags of endpoints whose GET refuses unknown parameters: a typing error would show other rows than were wanted. */
+export const READINGS: ReadonlySet<string> = new Set(["Service keys", "Policies", "Governance"]);
 
 function unknown(name: string, known: readonly string[]): ServiceError {
   const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? ` ${name}` : "";
@@ -26,48 +34,31 @@ function unknown(name: string, known: readonly string[]): ServiceError {
   return invalidRequest("unknown_parameter", `Unknown query parameter${shown}; ${fix}`, param);
 }
 
-function checkValues(name: string, query: URLSearchParams, schema: JsonObject): ServiceError | null {
-  const values = query.getAll(name);
-  if (schema["type"] === "array") return null;
-  if (values.length > 1) return invalidRequest("invalid_value", `${name} must be given once`, name);
-  const [value = ""] = values;
-  const { enum: allowed, minLength, maxLength } = schema;
-  if (isList(allowed) && !allowed.includes(value)) {
-    return invalidRequest("invalid_value", `${name} must be one of ${allowed.join(", ")}`, name);
+function brokenRule(value: string, schema: JsonObject): string | null {
+  const { type, format, pattern, minLength, maxLength } = schema;
+  const allowed = type === "boolean" ? ["true", "false"] : schema["enum"];
+  if (isList(allowed)) return allowed.includes(value) ? null : `must be one of ${allowed.join(", ")}`;
+  if (format === "date-time") return readInstant(value) === null ? NO_INSTANT : null;
+  if (typeof pattern === "string") return new RegExp(pattern).test(value) ? null : `must match ${pattern}`;
+  if (type === "integer") {
+    const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
+    const [least, most] = [Number(schema["minimum"] ?? 0), Number(schema["maximum"] ?? Number.MAX_SAFE_INTEGER)];
+    return number >= least && number <= most ? null : `must be a whole number from ${least} to ${most}`;
   }
   if (typeof minLength !== "number" || typeof maxLength !== "number") return null;
-  if (value.length < minLength || value.length > maxLength) {
-    return invalidRequest("invalid_value", `${name} must have ${minLength} to ${maxLength} characters`, name);
-  }
-  return null;
+  const fits = value.length >= minLength && value.length <= maxLength;
+  return fits ? null : `must have ${minLength} to ${maxLength} characters`;
 }
 
 function isList(value: JsonValue | undefined): value is readonly string[] {
   return Array.isArray(value);
 }
 
-/**
- * A whole number of a query.
- *
- * @param schema of the parameter. @param code of the refusal.
- */
+/** A whole number of a query that {@link checkQuery} has checked. */
 export function readCount<Name extends string>(
   query: URLSearchParams,
   name: Name,
-  schemas: Readonly<Record<Name, CountSchema>>,
-  code: "invalid_value" | "invalid_limit" = "invalid_value",
-): number | ServiceError {
-  const { minimum, maximum = Number.MAX_SAFE_INTEGER, default: otherwise } = schemas[name];
-  const written = query.get(name);
-  if (written === null) return otherwise;
-  const value = /^\d{1,16}$/.test(written) ? Number(written) : -1;
-  if (value >= minimum && value <= maximum) return value;
-  const bounds = schemas[name].maximum === undefined ? `, at least ${minimum}` : ` from ${minimum} to ${maximum}`;
-  return invalidRequest(code, `${name} must be a whole number${bounds}`, name);
-}
-
-interface CountSchema {
-  readonly minimum: number;
-  readonly maximum?: number;
-  readonly default: number;
+  schemas: Readonly<Record<Name, { readonly default: number }>>,
+): number {
+  return Number(query.get(name) ?? schemas[name].default);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { addKey } from "../../running/running-server.ts";
+import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
 import { ask, browserOf, cookieOf, READING, signIn, signInAt, startConsole } from "./support.ts";
 
 const SUMMARY = "/v1/governance/summary";
@@ -241,7 +242,7 @@ describe("a session", () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);
-    await server.store.close();
+    vi.spyOn(server.store.sessions, "find").mockRejectedValue(new StoreUnavailableError("closed"));
     const answer = await ask(`${origin}${SUMMARY}`, { headers: { cookie: cookie.replace(/.$/, "_") } });
     expect([answer.status, answer.json.error.code]).toEqual([503, "store_unavailable"]);
   });

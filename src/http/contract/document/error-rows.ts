@@ -2,6 +2,7 @@ import type { ErrorKind } from "../../../canon/errors/error-row.ts";
 import { ERROR_ANSWERS, ERROR_GROUPS } from "../../../canon/errors/coded-error.ts";
 import { FAILURE_KINDS, FAILURES } from "../../../canon/failure.ts";
 import { REASONS } from "../../../canon/reasons.ts";
+import { READINGS } from "../../control/query.ts";
 import type { Endpoint } from "../endpoint.ts";
 
 /** An error of an endpoint, as the contract describes it. */
@@ -30,7 +31,8 @@ const CLASSES: Readonly<Record<string, Where>> = {
   by_session: ({ kind, scopes, id }) => kind === "control" && scopes.length > 0 && id !== "exchangeKey",
   keyed_body: ({ scopes, body }) => scopes.length > 0 && body !== null,
   inference,
-  query: ({ tag, body }) => (tag === "Policies" || tag === "Governance") && body === null,
+  query: ({ query, optionalQuery = {} }) => Object.keys({ ...query, ...optionalQuery }).length > 0,
+  reading: ({ tag, body }) => READINGS.has(tag) && body === null,
   path_parameter: ({ path }) => path.includes("{"),
   service_keys: ({ tag }) => tag === "Service keys",
   policies: ({ tag }) => tag === "Policies",

@@ -19,7 +19,7 @@ import {
   managementError,
 } from "./policy-call.ts";
 import { readCount } from "../query.ts";
-import { readDigest, readRevision, readTransitionsPage } from "./policy-request.ts";
+import { readRevision, TRANSITIONS_QUERY } from "./policy-request.ts";
 import { stateOf, describeRules } from "./policy-view.ts";
 import { shadowReader } from "../../../governance/shadow-report.ts";
 import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
@@ -27,8 +27,7 @@ import { formatRevision } from "../../../canon/policy.ts";
 
 /** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */
 const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
-  const requested = readDigest(url.searchParams);
-  if (requested !== null && typeof requested !== "string") return requested;
+  const requested = url.searchParams.get("digest");
   const revision = readRevision(url.searchParams);
   if (revision !== null && typeof revision !== "number") return revision;
   const content =
@@ -75,12 +74,12 @@ const PAGE = 1_000;
 
 /** GET /v1/policies/{id}/transitions: the policy's rows of the log, oldest first. The rows between them are other policies'. */
 const policyTransitions = ofPolicy(async ({ url }, { administration, status }) => {
-  const page = readTransitionsPage(url.searchParams);
-  if ("code" in page) return page;
-  const rows = await orUnavailable(rowsAbout(administration, status.id, page.after, page.limit + 1));
+  const after = readCount(url.searchParams, "after", TRANSITIONS_QUERY);
+  const limit = readCount(url.searchParams, "limit", TRANSITIONS_QUERY);
+  const rows = await orUnavailable(rowsAbout(administration, status.id, after, limit + 1));
   if ("code" in rows) return rows;
-  const data = rows.slice(0, page.limit);
-  return { json: { object: "list", data, has_more: rows.length > page.limit } };
+  const data = rows.slice(0, limit);
+  return { json: { object: "list", data, has_more: rows.length > limit } };
 });
 
 async function rowsAbout(
@@ -143,7 +142,6 @@ export const POLICY_HANDLERS = {
   /** What the candidate would have done. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
     const examples = readCount(call.url.searchParams, "witnesses", SHADOW_QUERY);
-    if (typeof examples !== "number") return examples;
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
     const { table } = call.snapshot.decider;
     const { workspace } = identity;
@@ -176,11 +174,9 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   // A report names every workspace that the promotion concerns, and making one costs up to a minute.
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
-  const requested = readDigest(call.url.searchParams);
-  if (requested !== null && typeof requested !== "string") return requested;
   const line = await namedStatus(administration, call.parameter);
   if ("code" in line) return line;
-  const name = requested ?? "candidate";
+  const name = call.url.searchParams.get("digest") ?? "candidate";
   const content = contentNamed(line, name);
   if (content === null) return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
   const made = await administration.simulate(line.id, content.digest);

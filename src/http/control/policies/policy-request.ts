@@ -3,7 +3,6 @@ import { codedError } from "../../../canon/errors/coded-error.ts";
 import { parseRevision } from "../../../canon/policy.ts";
 import type { WITHDRAW_SCHEMA } from "../../contract/policy-bodies.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { readCount } from "../query.ts";
 
 /** Query parameters, for /openapi.json. */
 export const LIST_QUERY = {
@@ -37,30 +36,12 @@ export const TRANSITIONS_QUERY = {
   limit: { type: "integer", minimum: 1, maximum: 1_000, default: 100, description: "Maximum number of rows." },
 } as const;
 
-/** Which content is requested; `null`: the candidate, else the enforced content. */
-export function readDigest(query: URLSearchParams): string | null | ServiceError {
-  const written = query.get("digest");
-  if (written === null || /^(?:enforced|candidate|[0-9a-f]{6,64})$/.test(written)) return written;
-  const message = "digest must be enforced, candidate, or 6 to 64 lower-case hexadecimal digits";
-  return invalidRequest("invalid_value", message, "digest");
-}
-
 /** The revision whose content is requested; `null`: the content is named otherwise. */
 export function readRevision(query: URLSearchParams): number | null | ServiceError {
   const written = query.get("revision");
   if (written === null) return null;
   if (query.has("digest")) return invalidRequest("invalid_value", "Give digest or revision, not both", "revision");
-  if (/^r[1-9]\d{0,8}$/.test(written)) return Number(written.slice(1));
-  return invalidRequest("invalid_value", "revision must be the letter r and a number, such as r7", "revision");
-}
-
-export function readTransitionsPage(
-  query: URLSearchParams,
-): { readonly after: number; readonly limit: number } | ServiceError {
-  const after = readCount(query, "after", TRANSITIONS_QUERY);
-  if (typeof after !== "number") return after;
-  const limit = readCount(query, "limit", TRANSITIONS_QUERY);
-  return typeof limit === "number" ? { after, limit } : limit;
+  return Number(written.slice(1));
 }
 
 /** Revisions that a body expects in the slots, such as `r4`; `null`: an empty slot. */
