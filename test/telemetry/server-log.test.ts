@@ -4,14 +4,17 @@ import { ServerLog } from "../../src/server/server-log.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { JsonLog } from "../../src/telemetry/json-log.ts";
+import { requestLog } from "../../src/telemetry/request-log.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-function recordingLog(): { readonly log: JsonLog; readonly lines: unknown[] } {
-  const lines: unknown[] = [];
+function recordingLog(): { readonly log: JsonLog; readonly lines: (readonly [level: string, record: object])[] } {
+  const lines: (readonly [level: string, record: object])[] = [];
   const log: JsonLog = {
     write: (level, record) => void lines.push([level, record]),
     takes: () => true,
@@ -76,6 +79,31 @@ describe("a server's log", () => {
       ["error", { event: "policies_degraded" }],
       ["info", { event: "policies_recovered" }],
       ["info", { event: "policies_swapped", policy_set: "0123456789abcdef" }],
+    ]);
+  });
+});
+
+describe("the log of requests", () => {
+  it("names the missing flag of each attempt whose provider refused a member of the router", () => {
+    const { log, lines } = recordingLog();
+    const outcome = outcomeRecord("r1");
+    const attempts = outcome.attempts.flatMap((attempt) => [
+      { ...attempt, failure: "rejected" as const, status: 400, flag: asIdentifier("no_store_field") },
+      attempt,
+    ]);
+    const decision = decisionRecord("r1");
+    requestLog(log).ended(decision.operation, { decision, outcome: { ...outcome, attempts }, traceId: null });
+    expect(lines.filter(([level]) => level === "warn")).toEqual([
+      [
+        "warn",
+        {
+          event: "flag_missing",
+          request_id: "r1",
+          endpoint: "sonnet-bedrock-eu",
+          provider: "bedrock-eu",
+          flag: "no_store_field",
+        },
+      ],
     ]);
   });
 });
