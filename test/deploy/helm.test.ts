@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { programAtHand } from "../support/at-hand.ts";
 import { documents, ROOT, serveOptions, text, type Document } from "./deployed.ts";
 
@@ -82,7 +83,29 @@ describe("the chart, as it was rendered", () => {
     expect(stdout).not.toContain("[WARNING]");
   });
 
+  it("takes the flags and variables of a forward proxy, and lets calls out to it", (context) => {
+    const way = { to: [{ ipBlock: { cidr: "10.0.0.9/32" } }], ports: [{ port: 3128, protocol: "TCP" }] };
+    const env = [{ name: "HTTPS_PROXY", value: "http://10.0.0.9:3128" }];
+    const made = template(
+      ...["--set-json", `flags=${JSON.stringify(["--egress-proxy", "--keep-alive=620", "--max-answer-bytes=9"])}`],
+      ...["--set-json", `env=${JSON.stringify(env)}`],
+      ...["--set-json", `networkPolicy.egress=${JSON.stringify([way])}`],
+    );
+    if (made === null) return context.skip("helm is not here");
+    expect(made.status, made.output).toBe(0);
+    const all = parseAllDocuments(made.output).flatMap((document): Document => document.toJS() ?? []);
+    const [container] = named(all, "Deployment").spec.template.spec.containers;
+    expect(serveOptions(container.args)).toMatchObject({
+      egressProxy: true,
+      keepAlive: 620_000,
+      limits: { answerBytes: 9 },
+    });
+    expect(container.env.slice(2)).toEqual(env);
+    expect(named(all, "NetworkPolicy").spec.egress.at(-1)).toEqual(way);
+  });
+
   it.for([
+    ["a flag without dashes", "--set-json", 'flags=["egress-proxy"]', "flags/0"],
     ["a misspelt value", "--set", "replica=2", "'replica' not allowed"],
     ["a wrong digest", "--set", "image.digest=latest", "image/digest"],
     ["no routes.yaml", "--set", "configuration.routes=", "configuration.routes is empty"],

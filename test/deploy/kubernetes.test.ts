@@ -42,6 +42,21 @@ describe("the pods", () => {
     expect(kustomization.images).toEqual([{ name: "signalbox", newName: "signalbox", newTag: manifest.version }]);
   });
 
+  it("take the flags and variables that the comment of the patch adds", () => {
+    const [, commented = ""] = text(`${FOLDER}/kustomization.yaml`).split("# patches:\n");
+    const operations: readonly Document[] = parse(parse(commented.replaceAll(/^# /gm, ""))[0].patch);
+    const added = (path: string) =>
+      operations.filter((each) => each.path === `/spec/template/spec/containers/0/${path}/-`);
+    const argv = [...container.args, ...added("args").map(({ value }) => value)];
+    expect(serveOptions(argv)).toMatchObject({
+      egressProxy: true,
+      keepAlive: 620_000,
+      limits: { answerBytes: 67_108_864 },
+    });
+    expect(added("env").map(({ value }) => value.name)).toEqual(["HTTPS_PROXY", "NO_PROXY"]);
+    expect(operations.every(({ op }) => op === "add")).toBe(true);
+  });
+
   it("are sent where the server answers probes", () => {
     const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container[name].httpGet);
     expect(probes).toEqual([

@@ -14,9 +14,22 @@ for (const line of (text(UNIT).split("[Service]")[1] ?? "").split("[Install]")[0
 }
 const only = (name: string): string | undefined => service.get(name)?.at(-1);
 
+/** The command line, with the flags that the environment's file adds. */
+const commandLine = (flags = ""): readonly string[] =>
+  (only("ExecStart") ?? "").replace("$SERVE_FLAGS", flags).trim().split(" ");
+
 describe("the systemd unit", () => {
+  it("takes further flags from its environment", () => {
+    const flags = "--egress-proxy --keep-alive 620 --max-answer-bytes 9";
+    expect(serveOptions(commandLine(flags).slice(2))).toMatchObject({
+      egressProxy: true,
+      keepAlive: 620_000,
+      limits: { answerBytes: 9 },
+    });
+  });
+
   it("starts the server with flags that it takes, in the folder that is its own", () => {
-    const [program, command, ...argv] = (only("ExecStart") ?? "").split(" ");
+    const [program, command, ...argv] = commandLine();
     expect([program, command]).toEqual(["/usr/bin/env", "signalbox"]);
     const options = serveOptions(argv);
     expect(options).toMatchObject({
@@ -30,7 +43,7 @@ describe("the systemd unit", () => {
   });
 
   it("reloads on SIGHUP, and gives the drain its time", () => {
-    const drain = serveOptions((only("ExecStart") ?? "").split(" ").slice(2)).drain / 1_000;
+    const drain = serveOptions(commandLine().slice(2)).drain / 1_000;
     expect(only("ExecReload")).toBe("/bin/kill -HUP $MAINPID");
     expect(only("KillSignal")).toBe("SIGTERM");
     expect(seconds(only("TimeoutStopSec") ?? "")).toBeGreaterThan(drain);
