@@ -87,9 +87,12 @@ describe("the chart, as it was rendered", () => {
     const way = { to: [{ ipBlock: { cidr: "10.0.0.9/32" } }], ports: [{ port: 3128, protocol: "TCP" }] };
     const env = [{ name: "HTTPS_PROXY", value: "http://10.0.0.9:3128" }];
     const made = template(
-      ...["--set-json", `flags=${JSON.stringify(["--egress-proxy", "--keep-alive=620", "--max-answer-bytes=9"])}`],
-      ...["--set-json", `env=${JSON.stringify(env)}`],
-      ...["--set-json", `networkPolicy.egress=${JSON.stringify([way])}`],
+      "--set-json",
+      `flags=${JSON.stringify(["--egress-proxy", "--keep-alive=620", "--max-answer-bytes=9"])}`,
+      "--set-json",
+      `env=${JSON.stringify(env)}`,
+      "--set-json",
+      `networkPolicy.egress=${JSON.stringify([way])}`,
     );
     if (made === null) return context.skip("helm is not here");
     expect(made.status, made.output).toBe(0);
