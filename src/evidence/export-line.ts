@@ -55,7 +55,9 @@ export function readPolicyHeader(line: string): PolicyExportHeader | null {
 function readPosition(value: JsonValue | undefined): ChainLink | null {
   if (!isJsonObject(value)) return null;
   const { position, hash } = value;
-  return typeof position === "number" && typeof hash === "string" ? { position, hash } : null;
+  // Messages quote both.
+  const isHash = typeof hash === "string" && /^[0-9a-f]{64}$/.test(hash);
+  return isHash && typeof position === "number" && Number.isSafeInteger(position) ? { position, hash } : null;
 }
 
 /**

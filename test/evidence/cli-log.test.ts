@@ -453,6 +453,14 @@ describe("evidence export", () => {
     ["its last row gone", (lines: string[]) => lines.slice(0, -1), "position 5"],
     ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is not a row"],
     ["no header", (lines: string[]) => lines.slice(1), "is not an export of evidence"],
+    [
+      "a header whose last hash is 800 kB of text",
+      ([first = "", ...rows]: string[]) => [
+        first.replace(/"to":\{"position":\d+,"hash":"/, `"to":{"position":99,"hash":"${"\\u001b".repeat(133_000)}`),
+        ...rows,
+      ],
+      "is not an export of evidence",
+    ],
     ["nothing", () => [""], "is not an export of evidence"],
   ])("with %s does not verify", async (_, edit, complaint) => {
     await fill();

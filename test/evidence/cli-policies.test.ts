@@ -200,6 +200,14 @@ describe("evidence export --policies", () => {
     ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is not a row of a policy log export"],
     ["no header", (lines: string[]) => lines.slice(1), "is not an export of evidence"],
     [
+      "a header whose last hash is 800 kB of text",
+      ([header = "", ...others]: string[]) => [
+        header.replace(/"to":\{"position":\d+,"hash":"/, `"to":{"position":99,"hash":"${"\\u001b".repeat(133_000)}`),
+        ...others,
+      ],
+      "is not an export of evidence",
+    ],
+    [
       "a header that begins later",
       (lines: string[]) => lines.with(0, (lines[0] ?? "").replace('"position":0', '"position":1')),
       "is not an export of evidence",

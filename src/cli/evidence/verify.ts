@@ -7,6 +7,7 @@ import {
   type ChainRow,
 } from "../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceLog, MissingBatches } from "../../evidence/evidence-store.ts";
+import { listText } from "../terminal/amounts.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
@@ -30,7 +31,7 @@ function describeMissing(missing: readonly MissingBatches[]): readonly string[] 
   if (missing.length === 0) return [];
   const names = missing.map(({ process, first, last }) => `${first} to ${last} of process ${process}`);
   return [
-    `lacks batches of records that were written: ${names.join(", ")} (missing); look for them in the former primary, or in a later backup`,
+    `lacks batches of records that were written: ${listText(names)} (missing); look for them in the former primary, or in a later backup`,
   ];
 }
 
