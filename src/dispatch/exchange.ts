@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
-import type { CarriedCall, Carrier } from "./provider-client.ts";
+import type { CarriedCall, ProviderClient } from "./provider-client.ts";
 import type { Connection, Authorize } from "./connections.ts";
 import { failureOfTransport } from "./failures.ts";
 
@@ -45,7 +45,7 @@ export class Exchange implements CarriedCall {
   readonly #listener: ExchangeListener;
   readonly #request: ExchangeRequest;
   #controller: Dispatcher.DispatchController | null = null;
-  #carrier: Carrier | null = null;
+  #carrier: ProviderClient | null = null;
   #connection: Connection | null = null;
   /** Credentials included. */
   #headers: readonly string[] = [];
@@ -164,7 +164,7 @@ export class Exchange implements CarriedCall {
     return this.#controller !== null;
   }
 
-  carriedBy(carrier: Carrier): void {
+  carriedBy(carrier: ProviderClient): void {
     this.#carrier = carrier;
   }
 

@@ -4,21 +4,9 @@ import { lookup as askDns, type LookupAddress } from "node:dns";
 import { type FindProxy, throughProxy } from "./egress-proxy.ts";
 import { addressKind, hostKind } from "../network/address.ts";
 
-/** The connection that carries a call, as the call sees it. */
-export interface Carrier {
-  /** The connection marks where an answer ends, whatever its headers are: it speaks HTTP/2. */
-  readonly framesAnswers: boolean;
-  /** Whatever has been read of the connection since the call began is in memory that nothing else uses. */
-  readonly ownsReads: boolean;
-  /** A call begins. Gives whether the connection had been idle after earlier calls: its other end may have closed it meanwhile. */
-  begin(): boolean;
-  /** A call that had begun has ended. */
-  end(): void;
-}
-
 /** A handler that is given the connection of its call before the call begins. */
 export interface CarriedCall extends Dispatcher.DispatchHandler {
-  carriedBy(carrier: Carrier): void;
+  carriedBy(carrier: ProviderClient): void;
 }
 
 interface ConnectionState {
@@ -29,7 +17,7 @@ interface ConnectionState {
 }
 
 /** One connection to a provider, made anew when it was lost. */
-export class ProviderClient extends Client implements Carrier {
+export class ProviderClient extends Client {
   readonly #connection: ConnectionState;
 
   constructor(origin: URL, options: Client.Options, connect: buildConnector.connector) {
@@ -52,10 +40,12 @@ export class ProviderClient extends Client implements Carrier {
     this.#connection = connection;
   }
 
+  /** The connection marks where an answer ends, whatever its headers are: it speaks HTTP/2. */
   get framesAnswers(): boolean {
     return this.#connection.multiplexed;
   }
 
+  /** Whatever has been read of the connection since the call began is in memory that nothing else uses. */
   get ownsReads(): boolean {
     return this.#connection.ownsReads;
   }
@@ -65,6 +55,7 @@ export class ProviderClient extends Client implements Carrier {
     return super.dispatch(options, handler);
   }
 
+  /** A call begins. @returns whether the connection had been idle after earlier calls: its other end may have closed it meanwhile. */
   begin(): boolean {
     const { used, running } = this.#connection;
     this.#connection.used = true;
@@ -74,6 +65,7 @@ export class ProviderClient extends Client implements Carrier {
     return used && running === 0;
   }
 
+  /** A call that had begun has ended. */
   end(): void {
     this.#connection.running -= 1;
   }

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { ProviderClient, type CarriedCall, type Carrier } from "../../src/dispatch/provider-client.ts";
+import { ProviderClient, type CarriedCall } from "../../src/dispatch/provider-client.ts";
 
 /** Whose memory an answer is in: only what no other call and no other buffer uses may be given back before the collector comes. */
 const ends: (() => unknown)[] = [];
@@ -34,7 +34,7 @@ function clientOf(port: number, made: (socket: Socket) => void = () => {}): Prov
 /** The answer to one call, and whether its memory was its own when it ended. */
 function answerOf(client: ProviderClient): Promise<{ readonly bytes: Buffer; readonly isOwned: boolean }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ readonly bytes: Buffer; readonly isOwned: boolean }>();
-  let carrier: Carrier | null = null;
+  let carrier: ProviderClient | null = null;
   const chunks: Buffer[] = [];
   const call: CarriedCall = {
     carriedBy: (given) => (carrier = given),

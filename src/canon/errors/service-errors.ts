@@ -63,7 +63,7 @@ export const SERVICE_ERRORS = {
     at: ["with_body"],
     meaning: "The process has as many requests under way, or as many bytes of bodies in memory, as it allows.",
     example: "More requests at once than `--max-in-flight` allows.",
-    fix: "Try again after `retry-after`; operators add workers or replicas, or raise `--max-in-flight` or `--body-memory`.",
+    fix: "Try again after `retry-after`; operators add memory or replicas, or raise `--max-in-flight`.",
   },
   fair_share_exceeded: {
     ...passing(429, "rate_limit", 1000),

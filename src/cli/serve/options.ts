@@ -61,9 +61,8 @@ ${ENVIRONMENT_HELP}
                       all parts together may have four times as many bytes
   --egress-proxy      call providers, token services and identity providers through $HTTPS_PROXY or $HTTP_PROXY,
                       hosts of $NO_PROXY directly
-  --max-body-bytes N  largest body of a request (default: 33554432)
-  --body-memory N     bytes of request bodies in memory at once in each process; more get 429 or 503
-                      (default: a quarter of the machine's or container's memory, divided by the workers)
+  --max-body-bytes N  largest body of a request (default: 33554432); all bodies at once may take a quarter of the
+                      machine's or container's memory, but at least three times N in each process
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --drain-delay SECONDS
                       before that, serve for so long while /readyz answers 503 (default: 0)
@@ -116,28 +115,14 @@ function readWorkers(given: string): number {
 /** Bytes: a longer text would not fit into one string. */
 const LARGEST_BODY = 512 * 1024 * 1024;
 
-/** The largest body has to fit into the third that one key gets at most ({@link FairShare}). */
-const LEAST_BODIES = 3;
-
 /**
- * Bytes. A request takes several times its body's bytes while the body is parsed and sent on, so most of the memory is left for that.
- *
- * @throws {UsageError} naming the flag.
+ * Bytes of request bodies in memory at once in each process: a quarter of the machine's or container's memory, divided by the workers. A request takes several
+ * times its body's bytes while the body is parsed and sent on. The largest body has to fit into the third that one key gets at most ({@link FairShare}).
  */
-function readBodyMemory(given: string | undefined, bodyBytes: number, workers: number): number {
-  const least = LEAST_BODIES * bodyBytes;
-  if (given === undefined) {
-    // Without a limit it is 0, or more than the machine has; by kernel and version.
-    const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
-    return Math.max(least, Math.floor(Math.min(constrained, totalmem()) / 4 / workers));
-  }
-  const bytes = /^\d{1,15}$/.test(given) ? Number(given) : 0;
-  if (bytes < least) {
-    throw new UsageError(
-      `--body-memory: must be a whole number of bytes, at least ${LEAST_BODIES} times --max-body-bytes`,
-    );
-  }
-  return bytes;
+function bodyMemoryOf(bodyBytes: number, workers: number): number {
+  // Without a limit it is 0, or more than the machine has; by kernel and version.
+  const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
+  return Math.max(3 * bodyBytes, Math.floor(Math.min(constrained, totalmem()) / 4 / workers));
 }
 
 /** In the store's folder, which no other user should be able to read. */
@@ -181,7 +166,7 @@ function readConsole(
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
     ...textFlags("config", "environment", "database", "port", "first-key-file", "console", "admin-port", "workers"),
-    ...textFlags("tls-cert", "tls-key", "body-memory", "cache", "evidence-retention", "log-format", "log-level"),
+    ...textFlags("tls-cert", "tls-key", "cache", "evidence-retention", "log-format", "log-level"),
     host: { type: "string", default: "127.0.0.1" },
     "behind-proxy": { type: "boolean", default: false },
     "insecure-http": { type: "boolean", default: false },
@@ -229,7 +214,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
       answerBytes: readCount("--max-answer-bytes", values["max-answer-bytes"], LARGEST_BODY),
       inFlight: readCount("--max-in-flight", values["max-in-flight"], 1_000_000),
       bodyBytes,
-      bodyMemory: readBodyMemory(values["body-memory"], bodyBytes, workers),
+      bodyMemory: bodyMemoryOf(bodyBytes, workers),
     },
     egressProxy: values["egress-proxy"],
     watch: !values["no-watch"],
