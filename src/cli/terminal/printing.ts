@@ -5,6 +5,11 @@ export function printable(text: string): string {
   return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }
 
+/** The same of several lines. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
 /** Whether a report may be coloured. */
 export function wantsColour(io: CommandIo): boolean {
   return io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "";

@@ -1,4 +1,4 @@
-import { jsonText } from "./printing.ts";
+import { jsonText, printableLines } from "./printing.ts";
 export type SarifLevel = "error" | "warning" | "note";
 
 export interface SarifRule {
@@ -44,18 +44,19 @@ function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>)
     ruleId,
     ruleIndex: indices.get(ruleId) ?? -1,
     level,
-    message: { text: withoutLinks(message) },
+    message: { text: inertText(message) },
     ...(location === null ? {} : { locations: [locationObject(location)] }),
     ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
     ...(suppression === undefined
       ? {}
-      : { suppressions: [{ kind: "external", status: "accepted", justification: withoutLinks(suppression) }] }),
+      : { suppressions: [{ kind: "external", status: "accepted", justification: inertText(suppression) }] }),
   };
 }
 
 /** A plain text message makes a link of `[text](target)`; brackets after a backslash are text (SARIF 2.1.0 §3.11.6). Names come from files. */
-function withoutLinks(message: string): string {
-  return message.includes("](") ? message.replaceAll(/[\\[\]]/g, String.raw`\$&`) : message;
+function inertText(message: string): string {
+  const text = printableLines(message);
+  return text.includes("](") ? text.replaceAll(/[\\[\]]/g, String.raw`\$&`) : text;
 }
 
 function locationObject({ file, line, column }: NonNullable<SarifResult["location"]>): object {

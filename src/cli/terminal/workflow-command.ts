@@ -1,3 +1,5 @@
+import { printable, printableLines } from "./printing.ts";
+
 /** What GitHub Actions makes of an annotation. */
 export type AnnotationLevel = "error" | "warning" | "notice";
 
@@ -19,9 +21,9 @@ export function formatAnnotation({ level, location, title, message }: Annotation
 }
 
 function escapeData(text: string): string {
-  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+  return printableLines(text).replaceAll("%", "%25").replaceAll("\n", "%0A");
 }
 
 function escapeProperty(text: string): string {
-  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+  return escapeData(printable(text)).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }

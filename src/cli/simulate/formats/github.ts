@@ -1,4 +1,3 @@
-import { printable } from "../../terminal/printing.ts";
 import { formatAnnotation, type AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice } from "./notices.ts";
@@ -25,13 +24,7 @@ function levelText(level: AnnotationLevel, notices: readonly Notice[]): string {
   const left = notices.length - shown.length;
   const message = `${amountText(left, `more ${level}`)}; --format json and html have them all`;
   return [
-    ...shown.map(({ title, message: text, location }) =>
-      formatAnnotation({ level, title, message: text, location: shownLocation(location) }),
-    ),
+    ...shown.map(({ title, message: text, location }) => formatAnnotation({ level, title, message: text, location })),
     ...(left === 0 ? [] : [formatAnnotation({ level, location: null, title: "more", message })]),
   ].join("");
-}
-
-function shownLocation(location: Notice["location"]): Notice["location"] {
-  return location === null ? null : { ...location, file: printable(location.file) };
 }

@@ -7,7 +7,7 @@ import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { effectsOf, groupsOfCause } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
-import { printable } from "../../terminal/printing.ts";
+import { printable, printableLines } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText, listText } from "../../terminal/amounts.ts";
 import { changeWording, valueText, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
@@ -82,10 +82,6 @@ function notice({
     suppression: suppression === null ? null : printable(suppression),
   };
   return shown;
-}
-
-function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
 }
 
 /** All notices of a report in the order of what matters most. */
