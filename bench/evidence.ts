@@ -1,5 +1,5 @@
 /**
- * What evidence costs: CPU of encoding, hashing, storing and counting a request; how long a decision waits at several
+ * What evidence costs: CPU of hashing, storing and counting a request; how long a decision waits at several
  * rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
  *
  * With SIGNALBOX_BENCH_POSTGRES_URL, which names an empty database of a server on this machine: the same waits over
@@ -9,11 +9,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { GENESIS, hashedRecord } from "../src/evidence/chain.ts";
+import { GENESIS } from "../src/evidence/chain.ts";
 import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
 import type { Store } from "../src/store/port.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
-import { encodeBatch, FrameCursor, type RecordBatch } from "../src/store/batch/frames.ts";
+import { sealBatch, toRecords } from "../src/store/batch/lines.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
@@ -59,29 +59,20 @@ function parts(path: string): Readonly<Record<string, number>> {
   database.exec("PRAGMA synchronous = OFF");
   const engine = new StoreEngine(database, () => {});
   const work = fields();
-  const batches: RecordBatch[] = [];
-  const encode = cpu(() => {
-    for (const { decisions, outcomes } of work) batches.push(encodeBatch(decisions, outcomes));
-  });
-  let { hash } = GENESIS;
-  const hashes = cpu(() => {
-    for (const { bytes } of batches) {
-      const cursor = new FrameCursor(bytes);
-      while (cursor.next())
-        hash = hashedRecord(hash, 1, cursor.kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
-    }
+  const seal = cpu(() => {
+    for (const { decisions, outcomes } of work) sealBatch(GENESIS, toRecords(decisions, outcomes), []);
   });
   let [append, count] = [0, 0];
-  for (const batch of batches) {
+  for (const { decisions, outcomes } of work) {
     append += cpu(() => {
-      const reply = engine.answer({ operation: "evidence.append", batch }, Date.now());
+      const reply = engine.answer({ operation: "evidence.append", decisions, outcomes }, Date.now());
       if (reply.kind !== "appended" || reply.lost > 0 || reply.duplicates.length > 0) throw new Error(reply.kind);
     });
     count += cpu(() => engine.settle());
   }
   const checkpoint = cpu(() => engine.answer({ operation: "summary.workspaces" }, Date.now()));
   database.close();
-  return { encode, append, "of that hashes": hashes, count, checkpoint };
+  return { append, "of that hashes and lines": seal, count, checkpoint };
 }
 
 /** CPU a request, not time: other work on the machine then changes less. Microseconds. */

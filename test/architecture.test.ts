@@ -130,8 +130,6 @@ describe("the shape of the house", () => {
       "src/cli/policy/testing/watched-sources.ts",
       "src/dispatch/credentials/google-headers.ts",
       "src/policy/toolchain/toolchain.ts",
-      // Records that this process wrote a moment ago.
-      "src/store/batch/decision-reader.ts",
       "src/dialects/unary/one-meaning.ts",
       "src/dialects/unary/encode-vectors.ts",
     ];

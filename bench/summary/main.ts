@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { encodeBatch } from "../../src/store/batch/frames.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { fixtureCells, FROM } from "./cells.ts";
 import { randomFrom, request, WORKSPACES } from "./fixture.ts";
@@ -82,8 +81,7 @@ function appends(): void {
         decisions.push(decision.at, decision.requestId, workspace, JSON.stringify(decision));
         outcomes.push(Math.trunc(outcome.at), outcome.requestId, JSON.stringify(outcome));
       }
-      const batch = encodeBatch(decisions, outcomes);
-      measure("writing", () => engine.answer({ operation: "evidence.append", batch }, FROM * HOUR));
+      measure("writing", () => engine.answer({ operation: "evidence.append", decisions, outcomes }, FROM * HOUR));
       measure("counting", () => engine.settle());
       // As many batches at once as a server takes in a second when it is busy.
       if (number % 100 === 99) {

@@ -41,19 +41,6 @@ export function chainHash(previous: string, position: number, kind: ChainKind | 
   return digest("sha256", `${previous}\n${position}\n${kind}\n${record}`, "hex");
 }
 
-/** Hashing one piece of bytes in one call costs half of what an object for it does. */
-let text = Buffer.allocUnsafe(4_096);
-
-/** {@link chainHash} over the UTF-8 bytes of a record. */
-export function hashedRecord(previous: string, position: number, kind: ChainKind, record: Uint8Array): string {
-  const before = `${previous}\n${position}\n${kind}\n`;
-  const length = before.length + record.length;
-  if (length > text.length) text = Buffer.allocUnsafe(length * 2);
-  text.write(before, 0, "latin1");
-  text.set(record, before.length);
-  return digest("sha256", text.subarray(0, length), "hex");
-}
-
 /**
  * Why a log does not verify. `gap`: a row is missing, repeated or out of order. `hash`: the row, or one before it,
  * is not what was written. `column`: what the row is looked up by is not what its record says, or a running request is

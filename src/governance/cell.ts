@@ -4,7 +4,7 @@ import { bucketOf, QuantileSketch } from "./quantile-sketch.ts";
 
 /** What is measured of requests that were let through, in milliseconds; stored in this order. */
 const LATENCIES = ["total", "first_byte", "router"] as const;
-export type Latency = (typeof LATENCIES)[number];
+type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;
 const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);
@@ -16,8 +16,6 @@ export class Addition {
   readonly amounts: number[] = [];
   /** Index of the latency and its bucket by turns. */
   readonly measured: number[] = [];
-  /** Indexes of latencies, and what many requests took, as {@link QuantileSketch.encode} wrote it. */
-  readonly sketches: (readonly [number, Uint8Array])[] = [];
 
   /** @param amount fractions and what is below 0 are left out, because a provider's numbers are not ours. */
   count(counter: Counter, amount = 1): void {
@@ -31,11 +29,6 @@ export class Addition {
   measure(latency: Latency, milliseconds: number): void {
     this.measured.push(LATENCIES.indexOf(latency), bucketOf(milliseconds));
   }
-
-  /** What many requests took. */
-  measureAll(latency: Latency, sketch: QuantileSketch): void {
-    this.sketches.push([LATENCIES.indexOf(latency), sketch.encode()]);
-  }
 }
 
 /** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
@@ -48,7 +41,7 @@ export class Cell {
     return this.#counts[COUNTER_NUMBERS[counter]] ?? 0;
   }
 
-  add({ numbers, amounts, measured, sketches }: Addition): void {
+  add({ numbers, amounts, measured }: Addition): void {
     for (let index = 0; index < numbers.length; index++) {
       const number = numbers[index] ?? 0;
       this.#counts[number] = (this.#counts[number] ?? 0) + (amounts[index] ?? 0);
@@ -56,7 +49,6 @@ export class Cell {
     for (let index = 0; index < measured.length; index += 2) {
       this.#sketch(measured[index] ?? 0).addBucket(measured[index + 1] ?? 0);
     }
-    for (const [index, sketch] of sketches) this.#sketch(index).addEncoded(sketch);
   }
 
   /** All that was measured. */

@@ -10,8 +10,7 @@ import {
   type Identifier,
 } from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
-import { Addition, type Cell, type Latency } from "./cell.ts";
-import type { QuantileSketch } from "./quantile-sketch.ts";
+import { Addition, type Cell } from "./cell.ts";
 
 export const HOUR = 3_600_000;
 
@@ -48,22 +47,18 @@ const TERMINAL_COUNTER = {
 
 /**
  * Adds what a decision counts for.
- *
- * @param facts those of the decision, or of one that is counted alike
- * @param times how many decisions like it there are
  */
 export function rollUpDecision(
   increments: Increments,
   decision: DecisionRecord,
   facts: DecisionFacts = decisionFacts(decision),
-  times = 1,
 ): void {
   const shadows = decision.shadows ?? [];
   const isAllowed = decision.outcome === "route";
-  const request = requestAddition(facts, times);
+  const request = requestAddition(facts);
   const judgedBy = (said: readonly ShadowRecord[]): Addition => {
-    const addition = shadowAddition(said, isAllowed, times);
-    addition.count("judged", times);
+    const addition = shadowAddition(said, isAllowed);
+    addition.count("judged");
     return addition;
   };
   const judged = shadows.length > 0 ? judgedBy(decision.wouldDeny) : new Addition();
@@ -81,43 +76,16 @@ export function rollUpDecision(
     at("shadow", [policy, revision]).add(ownJudged);
     at("shadow_route", [policy, revision, facts.route]).add(ownJudged);
     for (const one of own) {
-      at("shadow", [policy, revision, one.constraint, one.reason]).add(shadowAddition([one], isAllowed, times));
+      at("shadow", [policy, revision, one.constraint, one.reason]).add(shadowAddition([one], isAllowed));
     }
   }
 }
 
-/** What many requests took, by latency. */
-type Latencies = Readonly<Record<Latency, QuantileSketch>>;
-
-/**
- * Adds what outcomes count for that differ in their tokens, costs and times only.
- *
- * @param outcome one of them, with the sums of all instead of its tokens and cost
- * @param times how many they are
- */
-export function rollUpAlike(
-  increments: Increments,
-  facts: DecisionFacts,
-  outcome: OutcomeRecord,
-  times: number,
-  latencies: Latencies,
-): void {
-  const attempts = outcome.attempts.map((attempt) => ({ ...attempt, calls: (attempt.calls ?? 1) * times }));
-  const repeated = facts.repeated * times;
-  rollUpOutcome(increments, { ...facts, repeated }, { ...outcome, attempts }, times, latencies);
-}
-
-/** Adds what an outcome counts for, in the hour of its decision. The last two parameters are for {@link rollUpAlike}. */
-export function rollUpOutcome(
-  increments: Increments,
-  facts: DecisionFacts,
-  outcome: OutcomeRecord,
-  times = 1,
-  latencies: Latencies | null = null,
-): void {
+/** Adds what an outcome counts for, in the hour of its decision. */
+export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outcome: OutcomeRecord): void {
   const { attempts } = outcome;
-  const end = endAddition(facts, outcome, latencies);
-  const usage = usageAddition(outcome, times);
+  const end = endAddition(facts, outcome);
+  const usage = usageAddition(outcome);
   const calls = attempts.map(attemptAddition);
   for (const cell of requestCells(increments, facts)) {
     cell.add(end);
@@ -132,7 +100,7 @@ export function rollUpOutcome(
     const cell = at("place", labels);
     cell.add(request);
     cell.add(end);
-    cell.add(part === outcome ? usage : usageAddition(part, times));
+    cell.add(part === outcome ? usage : usageAddition(part));
   }
   const { keyId, route } = facts;
   const modelOf = (attempt: AttemptRecord | undefined): Labels => [keyId, route, attempt?.model ?? null];
@@ -141,7 +109,7 @@ export function rollUpOutcome(
   for (const [labels, part] of answeringParts(outcome, answering, modelOf)) {
     const cell = at("spend", labels);
     cell.add(once);
-    cell.add(part === outcome ? usage : usageAddition(part, times));
+    cell.add(part === outcome ? usage : usageAddition(part));
   }
   for (const [index, attempt] of attempts.entries()) {
     const call = calls[index];
@@ -149,10 +117,10 @@ export function rollUpOutcome(
   }
 }
 
-function requestAddition(facts: DecisionFacts, times = 1): Addition {
+function requestAddition(facts: DecisionFacts): Addition {
   const addition = new Addition();
-  addition.count("requests", facts.repeated * times);
-  addition.count(OUTCOME_COUNTER[facts.outcome], facts.repeated * times);
+  addition.count("requests", facts.repeated);
+  addition.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
   return addition;
 }
 
@@ -209,19 +177,19 @@ function endpointOf(attempt: AttemptRecord | undefined): Labels {
   return attempt === undefined ? [null, null, null] : [attempt.provider, attempt.region, attempt.model ?? null];
 }
 
-function shadowAddition(said: readonly ShadowRecord[], isAllowed: boolean, times: number): Addition {
+function shadowAddition(said: readonly ShadowRecord[], isAllowed: boolean): Addition {
   const addition = new Addition();
   // Records without an effect are older than the shadows member, and do not come here.
   const denies = said.some(({ effect }) => effect !== "would_narrow");
-  if (denies) addition.count("would_deny", times);
-  if (denies && isAllowed) addition.count("newly_denied", times);
-  if (said.some(({ effect }) => effect === "would_narrow")) addition.count("would_narrow", times);
-  if (said.some(({ verdict }) => verdict === "indeterminate")) addition.count("indeterminate", times);
+  if (denies) addition.count("would_deny");
+  if (denies && isAllowed) addition.count("newly_denied");
+  if (said.some(({ effect }) => effect === "would_narrow")) addition.count("would_narrow");
+  if (said.some(({ verdict }) => verdict === "indeterminate")) addition.count("indeterminate");
   return addition;
 }
 
 /** How a request ended, and how long it took. */
-function endAddition(facts: DecisionFacts, outcome: OutcomeRecord, latencies: Latencies | null): Addition {
+function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
   const { terminal, attempts } = outcome;
   const addition = new Addition();
   addition.count("ended", facts.repeated);
@@ -230,12 +198,6 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord, latencies: La
   if (hasFallenBack) addition.count("fell_back");
   // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
   if (facts.outcome !== "route" || terminal === "unknown") return addition;
-  if (latencies !== null) {
-    addition.measureAll("total", latencies.total);
-    addition.measureAll("router", latencies.router);
-    addition.measureAll("first_byte", latencies.first_byte);
-    return addition;
-  }
   addition.measure("total", outcome.total);
   addition.measure("router", outcome.router);
   if (outcome.firstByte !== null) addition.measure("first_byte", outcome.firstByte);
@@ -243,11 +205,11 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord, latencies: La
 }
 
 /** What spend shows of a request that was not answered by another one's calls. */
-function usageAddition(outcome: OutcomeRecord, times: number): Addition {
+function usageAddition(outcome: OutcomeRecord): Addition {
   const addition = new Addition();
   const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;
-  if (isMetered) addition.count("metered", times);
-  countCost(addition, isMetered, outcome.costNanoUsd, times);
+  if (isMetered) addition.count("metered");
+  countCost(addition, isMetered, outcome.costNanoUsd);
   addition.count("input_tokens", outcome.inputTokens ?? 0);
   addition.count("output_tokens", outcome.outputTokens ?? 0);
   addition.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
@@ -256,14 +218,14 @@ function usageAddition(outcome: OutcomeRecord, times: number): Addition {
 }
 
 /** @param cost `null`: unknown. `undefined`: there was nothing to pay, or the record is older. */
-function countCost(addition: Addition, isMetered: boolean, cost: number | null | undefined, times: number): void {
+function countCost(addition: Addition, isMetered: boolean, cost: number | null | undefined): void {
   if (cost === undefined) return;
   if (cost === null) {
-    if (!isMetered) addition.count("unpriced_unmetered", times);
+    if (!isMetered) addition.count("unpriced_unmetered");
     return;
   }
-  addition.count("priced", times);
-  if (!isMetered) addition.count("priced_unmetered", times);
+  addition.count("priced");
+  if (!isMetered) addition.count("priced_unmetered");
   addition.count("cost_nano_usd", cost);
 }
 

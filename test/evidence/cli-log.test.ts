@@ -49,10 +49,9 @@ const checkpoint = (): Promise<unknown> => store.summary.workspaces();
 
 const TEXT = "CAST(records AS TEXT)";
 const RECORDS = "UPDATE evidence_batches SET records = CAST(";
-const REST =
-  "hash, process, high_water, decided_lowest, decided_highest, ended_lowest, ended_highest, workspaces, records";
+const REST = "hash, lowest, highest, workspaces, records";
 
-/** What somebody does who owns the file. `changed(bytes, position)` changes a byte. */
+/** What somebody does who owns the file. */
 function tamper(...statements: readonly string[]): void {
   const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), {
     enableForeignKeyConstraints: false,
@@ -60,11 +59,6 @@ function tamper(...statements: readonly string[]): void {
   });
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
-  database.function("changed", (bytes, index) => {
-    const copy = Uint8Array.from(bytes as Uint8Array);
-    copy[Number(index)] = (copy[Number(index)] ?? 0) ^ 0x10;
-    return copy;
-  });
   for (const statement of statements) database.exec(statement);
   database.close();
 }
@@ -114,13 +108,12 @@ describe("evidence verify", () => {
     [`INSERT INTO evidence_batches SELECT 6, 6, ${REST} FROM evidence_batches WHERE last = 5`, "position 6", "hash"],
     ["UPDATE evidence_batches SET workspaces = '[\"beta\"]' WHERE last = 4", "position 4", "column"],
     ["UPDATE evidence_batches SET workspaces = '[]' WHERE last = 3", "position 3", "column"],
-    ["UPDATE evidence_batches SET decided_highest = 'r2' WHERE last = 5", "position 5", "column"],
-    ["UPDATE evidence_batches SET ended_lowest = 'r2' WHERE last = 2", "position 2", "column"],
-    // The time and the request id in front of the record (`batch/frames.ts`).
+    ["UPDATE evidence_batches SET highest = 'r2' WHERE last = 5", "position 5", "column"],
+    ["UPDATE evidence_batches SET lowest = 'r2' WHERE last = 2", "position 2", "column"],
     ["UPDATE evidence_batches SET records = substr(records, 1, 90) WHERE last = 3", "position 3", "hash"],
     ["UPDATE evidence_batches SET records = x'' WHERE last = 5", "position 5", "hash"],
-    ["DELETE FROM evidence_open", "position 5", "column"],
-    ["INSERT INTO evidence_open SELECT 3, process, 'r2', NULL FROM evidence_open", "position 4", "column"],
+    ["DELETE FROM evidence_requests", "position 5", "column"],
+    ["UPDATE evidence_requests SET ended = 0 WHERE request_id = 'r2'", "position 4", "column"],
   ])("finds %s", async (statement, position, cause) => {
     await fill();
     await checkpoint();
@@ -161,10 +154,7 @@ describe("evidence verify", () => {
     rmSync(join(cwd, ".signalbox", "signalbox.db-head"));
     // What runs is not what it was; a forger who sets that right too is found by what was noted only.
     expect((await run("verify")).stderr).toContain("position 3");
-    tamper(
-      "DELETE FROM evidence_open",
-      "INSERT INTO evidence_open SELECT last, process, 'r2', 'grüße' FROM evidence_batches WHERE last = 3",
-    );
+    tamper("UPDATE evidence_requests SET ended = request_id <> 'r2'");
     expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not proven; ") });
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });

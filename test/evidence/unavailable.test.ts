@@ -8,7 +8,6 @@ import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/evidence-queue.ts";
-import { encodeBatch } from "../../src/store/batch/frames.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
   answerJson,
@@ -115,10 +114,7 @@ describe("a disk that is full", () => {
     const engine = new StoreEngine(database, () => {});
     const failures = new Set<string>();
     const append: Append = (decisions, outcomes) => {
-      const reply = engine.answer(
-        { operation: "evidence.append", batch: encodeBatch(decisions, outcomes) },
-        Date.now(),
-      );
+      const reply = engine.answer({ operation: "evidence.append", decisions, outcomes }, Date.now());
       if (reply.kind === "appended") return Promise.resolve(reply);
       failures.add(reply.kind === "failed" ? reply.description : reply.kind);
       return Promise.reject(new Error("failed"));

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Store } from "../../src/store/port.ts";
-import { encodeBatch } from "../../src/store/batch/frames.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { FromWorker, ToWorker } from "../../src/store/sqlite/protocol.ts";
 import { BorrowedThread } from "../../src/store/sqlite/shared/borrowed-thread.ts";
@@ -73,15 +72,16 @@ function closed(socket: Socket): Promise<void> {
 }
 
 const decided = (...requestIds: string[]) =>
-  encodeBatch(
-    requestIds.flatMap((requestId) => [1, requestId, "acme", JSON.stringify(decisionRecord(requestId))]),
-    [],
-  );
+  ({
+    operation: "evidence.append",
+    decisions: requestIds.flatMap((requestId) => [1, requestId, "acme", JSON.stringify(decisionRecord(requestId))]),
+    outcomes: [],
+  }) as const;
 
-const bytesOf = (message: unknown): Buffer => Buffer.concat(encodeMessage(message));
+const bytesOf = (message: unknown): Buffer => Buffer.from(encodeMessage(message));
 
 const appended = (id: number, ...requestIds: string[]): Buffer =>
-  bytesOf({ id, request: { operation: "evidence.append", batch: decided(...requestIds) } } satisfies ToWorker);
+  bytesOf({ id, request: decided(...requestIds) } satisfies ToWorker);
 
 async function outcomes(store: Store): Promise<Readonly<Record<string, string | null>>> {
   const rows = await store.evidence.read({ after: 0, limit: 1_000 });
@@ -115,21 +115,6 @@ describe("a thread that is lent", () => {
     await expect.poll(() => heard).toContain("k");
     expect(await outcomes(own)).toEqual({ a: "completed", b: null });
     await readVerifiedLog(own.evidence);
-  });
-
-  it("gives the memory of a batch back once it is sent", async () => {
-    const { lent, own } = await lending();
-    const thread = new BorrowedThread(doorOf(lent));
-    onTestFinished(() => thread.terminate());
-    const messages: string[] = [];
-    thread.on("message", ({ type }) => messages.push(type));
-    await expect.poll(() => messages).toEqual(["opened"]);
-    const batch = decided("a");
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-    thread.postMessage({ id: 1, request: { operation: "evidence.append", batch } }, [batch.bytes.buffer]);
-    await expect.poll(() => messages).toContain("reply");
-    expect(batch.bytes.buffer.detached).toBe(true);
-    expect(await outcomes(own)).toEqual({ a: null });
   });
 
   it("goes on for others when a worker closes its store", async () => {
@@ -191,21 +176,18 @@ describe("bytes that are no request", () => {
     return bytes;
   };
 
-  /** The first byte of the batch counts as one of the clone. */
-  const shifted = (bytes: Buffer): Buffer => {
-    const lengths = Buffer.from(bytes);
-    lengths.writeUInt32LE(bytes.readUInt32LE(4) + 1, 4);
-    lengths.writeUInt32LE(bytes.readUInt32LE(8) - 1, 8);
-    return lengths;
+  const shortened = (bytes: Buffer): Buffer => {
+    const message = Buffer.from(bytes);
+    message.writeUInt32LE(bytes.readUInt32LE(4) - 1, 4);
+    return message;
   };
 
   it.each([
     ["a message that ends too early", whole.subarray(0, whole.length - 1), "it ended within a message"],
-    ["the head of a message alone", whole.subarray(0, 12), "it ended within a message"],
+    ["the head of a message alone", whole.subarray(0, 8), "it ended within a message"],
     ["a message with a changed byte", changed(whole.length - 1, 1), "the checksum of a message is wrong"],
     ["an impossible length", changed(7, 0xff), "the length of a message is impossible"],
-    ["an impossible length of a batch", changed(11, 0xff), "the length of a message is impossible"],
-    ["lengths of which each is too small or too large", shifted(whole), "the checksum of a message is wrong"],
+    ["a length that is too small", shortened(whole), "the checksum of a message is wrong"],
     ["a message of another kind", bytesOf({ hello: 1 }), "a message is of another kind"],
     [
       "a batch that is none",

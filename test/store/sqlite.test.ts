@@ -182,7 +182,7 @@ describe("rules that the tables themselves keep", () => {
     ["UPDATE evidence_checkpoint SET position = 0", "only moves on"],
     ["DELETE FROM evidence_checkpoint", "is kept"],
     [
-      "INSERT INTO evidence_batches SELECT 4, 4, hash, process, high_water, decided_lowest, decided_highest, ended_lowest, ended_highest, workspaces, records FROM evidence_batches WHERE last = 1",
+      "INSERT INTO evidence_batches SELECT 4, 4, hash, lowest, highest, workspaces, records FROM evidence_batches WHERE last = 1",
       "only ever added at its end",
     ],
     [`INSERT INTO evidence_anchors VALUES (1, '${"0".repeat(64)}', 0)`, "an anchor has the hash of its row"],

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { encodeBatch, FrameCursor } from "../../src/store/batch/frames.ts";
+import { toRecords } from "../../src/store/batch/lines.ts";
 import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/protocol.ts";
 import { newDoor, removeDoor } from "../../src/store/sqlite/shared/door.ts";
-import { encodeMessage, writeMessage } from "../../src/store/sqlite/shared/frames.ts";
+import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
 import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";
 
@@ -16,10 +16,8 @@ it("ends the open requests of a worker that is gone once the store can write aga
   const requested: string[][] = [];
   const answer = (request: StoreRequest): StoreReply => {
     if (request.operation !== "evidence.append") throw new Error("another request");
-    const cursor = new FrameCursor(request.batch.bytes);
-    const batch: string[] = [];
-    while (cursor.next()) batch.push(`${cursor.kind} ${cursor.requestId}`);
-    requested.push(batch);
+    const records = toRecords(request.decisions, request.outcomes);
+    requested.push(records.map(({ kind, requestId }) => `${kind} ${requestId}`));
     return replies.shift() ?? APPENDED;
   };
   const settings = newDoor();
@@ -34,9 +32,10 @@ it("ends the open requests of a worker that is gone once the store can write aga
     const socket = connect(settings.address);
     socket.write(settings.workerSecret);
     await new Promise((resolve) => socket.once("data", resolve));
-    const batch = encodeBatch([1, requestId, "acme", JSON.stringify(decisionRecord(requestId))], []);
+    const decisions = [1, requestId, "acme", JSON.stringify(decisionRecord(requestId))];
+    const request = { operation: "evidence.append", decisions, outcomes: [] } as const;
     const before = requested.length;
-    writeMessage(socket, encodeMessage({ id: 1, request: { operation: "evidence.append", batch } } satisfies ToWorker));
+    socket.write(encodeMessage({ id: 1, request } satisfies ToWorker));
     await expect.poll(() => requested.length).toBe(before + 1);
     socket.destroy();
   };

@@ -7,8 +7,12 @@ import { readLines, type StoredBatch } from "./lines.ts";
 /** Decisions whose outcomes have not been counted that are remembered at most; others are read again. */
 const REMEMBERED = 50_000;
 
+/** Kinds of decisions that are distinguished at a time. */
+const KINDS = 256;
+
 /** Counts batches of the log. */
 export class BatchCounter {
+  readonly #kinds = new Map<string, DecisionFacts>();
   readonly #running = new Map<string, DecisionFacts>();
 
   /**
@@ -24,7 +28,7 @@ export class BatchCounter {
         if (kind === "decision") {
           const decision = readDecision(record);
           if (decision === null) continue;
-          const facts = decisionFacts(decision);
+          const facts = this.#shared(decisionFacts(decision));
           rollUpDecision(increments, decision, facts);
           this.#remember(decision.requestId, facts);
         } else {
@@ -49,6 +53,16 @@ export class BatchCounter {
       outcomes.delete(decision.requestId);
       rollUpOutcome(increments, decisionFacts(decision), outcome);
     }
+  }
+
+  /** One object for equal facts: increments find their cells by it. */
+  #shared(facts: DecisionFacts): DecisionFacts {
+    const key = Object.values(facts).join("\n");
+    const known = this.#kinds.get(key);
+    if (known !== undefined) return known;
+    if (this.#kinds.size >= KINDS) this.#kinds.clear();
+    this.#kinds.set(key, facts);
+    return facts;
   }
 
   #remember(requestId: string, facts: DecisionFacts): void {

@@ -6,7 +6,7 @@ const LEAST = 4_096;
 /** Larger batches stay as they are: so a compressed one never stands for more, whichever program wrote it. Bytes. */
 export const MOST_DECOMPRESSED = 4 * 1024 * 1024;
 
-/** First four bytes of a Zstandard frame (RFC 8878, section 3.1.1). Read as a record's length they would mean 4 GB. */
+/** First four bytes of a Zstandard frame (RFC 8878, section 3.1.1). No text begins with them. */
 const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** Level 1: on records, levels 3 to 9 take 1.2 to 3 times as long and save nothing more. */
@@ -19,7 +19,7 @@ const DECOMPRESSING = {
   params: { [constants.ZSTD_d_windowLogMax]: Math.log2(MOST_DECOMPRESSED) },
 };
 
-/** The records of a batch (`frames.ts`) as they are stored: compressed where that is smaller. */
+/** The records of a batch (`lines.ts`) as they are stored: compressed where that is smaller. */
 export function compressedRecords(records: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (records.length < LEAST || records.length > MOST_DECOMPRESSED) return records;
   // A buffer of about the compressed length: those of the usual 16 kB add up until they are collected.

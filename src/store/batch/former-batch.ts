@@ -33,7 +33,7 @@ interface FormerRow {
 }
 
 /** The records of a batch, up to the first that somebody damaged. */
-function* formerRows({ frames, workspaces }: FormerBatch): Generator<FormerRow, void> {
+export function* formerRows({ frames, workspaces }: FormerBatch): Generator<FormerRow, void> {
   const bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength);
   for (let start = 0; start + FIXED <= bytes.length;) {
     const idEnd = start + FIXED + bytes.readUInt16LE(start + 4);

@@ -38,7 +38,10 @@ export interface NewRecord {
 }
 
 /** The records of one batch, decisions first. */
-export function toRecords(decisions: DecisionFields, outcomes: OutcomeFields): readonly NewRecord[] {
+export function toRecords(
+  decisions: Readonly<DecisionFields>,
+  outcomes: Readonly<OutcomeFields>,
+): readonly NewRecord[] {
   const records: NewRecord[] = [];
   for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
     const [, requestId, workspace, record] = decisions.slice(index, index + DECISION_FIELDS);

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { GENESIS } from "../../evidence/chain.ts";
+import { BATCHES, convertBatches } from "./batch-schema.ts";
 import type { SchemaVersions } from "../schema-version.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
@@ -59,42 +60,12 @@ CREATE TRIGGER keys_are_kept BEFORE DELETE ON keys
   BEGIN SELECT RAISE(ABORT, 'keys are kept; revoke instead'); END;
 `;
 
-/**
- * The log as batches: a row holds many records as bytes (`batch/frames.ts`). `decided_…` and `ended_…` are the smallest
- * and largest request ids of its decisions and outcomes, `high_water` the largest id of a decision so far, by which
- * look-ups find their batch. Columns that look-ups read stand before the bytes: SQLite then reads no other page for them.
- *
- * `evidence_open` lists the decisions without an outcome, so that neither the reaper nor pruning searches the log for
- * them. `evidence_checkpoint` is the position up to which `evidence_open` and `roll_ups` (counts) are written; what
- * follows it is in the memory of each process, and read from the log again after a crash. `evidence_start` is where the
- * log begins: it moves with every step of a prune, whose anchor is written first, so that a prune that is cut off leaves
- * a log that verifies.
- */
 const EVIDENCE = `
 CREATE TABLE processes (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   started_at INTEGER NOT NULL,
   seen_at INTEGER NOT NULL,
   ended_at INTEGER
-) STRICT;
-CREATE TABLE evidence_batches (
-  last INTEGER PRIMARY KEY,
-  first INTEGER NOT NULL CHECK (first >= 1 AND first <= last),
-  hash TEXT NOT NULL CHECK (length(hash) = 64),
-  process INTEGER NOT NULL REFERENCES processes (id),
-  high_water TEXT NOT NULL,
-  decided_lowest TEXT NOT NULL,
-  decided_highest TEXT NOT NULL,
-  ended_lowest TEXT NOT NULL,
-  ended_highest TEXT NOT NULL,
-  workspaces TEXT NOT NULL,
-  records BLOB NOT NULL
-) STRICT;
-CREATE TABLE evidence_open (
-  position INTEGER PRIMARY KEY,
-  process INTEGER NOT NULL,
-  request_id TEXT NOT NULL,
-  workspace TEXT
 ) STRICT;
 CREATE TABLE evidence_checkpoint (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -120,22 +91,6 @@ CREATE TABLE roll_ups (
   cell BLOB NOT NULL,
   PRIMARY KEY (workspace, facet, hour, labels)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER evidence_never_changes BEFORE UPDATE ON evidence_batches
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
-CREATE TRIGGER evidence_is_kept BEFORE DELETE ON evidence_batches
-  WHEN old.last > coalesce((SELECT max(position) FROM evidence_anchors), 0)
-    OR old.last <> (SELECT min(last) FROM evidence_batches)
-    OR EXISTS (SELECT 1 FROM evidence_open WHERE position BETWEEN old.first AND old.last)
-  BEGIN SELECT RAISE(ABORT, 'evidence is only pruned from its beginning up to an anchor'); END;
-CREATE TRIGGER evidence_is_counted BEFORE DELETE ON evidence_batches
-  WHEN old.last > (SELECT position FROM evidence_checkpoint)
-  BEGIN SELECT RAISE(ABORT, 'evidence is counted before it is deleted'); END;
-CREATE TRIGGER evidence_has_no_gaps BEFORE INSERT ON evidence_batches
-  WHEN new.first <> 1 + coalesce((SELECT max(last) FROM evidence_batches), (SELECT position FROM evidence_start), 0)
-  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added at its end'); END;
-CREATE TRIGGER evidence_anchors_are_true BEFORE INSERT ON evidence_anchors
-  WHEN new.hash IS NOT (SELECT hash FROM evidence_batches WHERE last = new.position)
-  BEGIN SELECT RAISE(ABORT, 'an anchor has the hash of its row'); END;
 CREATE TRIGGER evidence_checkpoint_moves_on BEFORE UPDATE ON evidence_checkpoint WHEN new.position < old.position
   BEGIN SELECT RAISE(ABORT, 'the checkpoint only moves on'); END;
 CREATE TRIGGER evidence_checkpoint_is_kept BEFORE DELETE ON evidence_checkpoint
@@ -230,6 +185,10 @@ CREATE INDEX sessions_by_use ON sessions (seen_at);
 /** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
 export const VERSIONS: SchemaVersions<Migration> = {
   oldest: 15,
-  baseline: { version: 15, name: "baseline", sql: KEYS + EVIDENCE + LIMITS + ISSUERS + POLICY_LOG + SESSIONS },
-  steps: [],
+  baseline: {
+    version: 16,
+    name: "baseline",
+    sql: KEYS + EVIDENCE + BATCHES + LIMITS + ISSUERS + POLICY_LOG + SESSIONS,
+  },
+  steps: [{ version: 16, name: "lines", sql: convertBatches }],
 };

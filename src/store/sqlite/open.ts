@@ -10,7 +10,6 @@ import { watchIssuers } from "../issuers.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
-import { encodeBatch } from "../batch/frames.ts";
 import { searchEvidence } from "../batch/search.ts";
 import { readEvidence, searchedLog } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
@@ -57,10 +56,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     },
   });
   const queue = new EvidenceQueue(
-    async (decisions, outcomes) => {
-      const batch = encodeBatch(decisions, outcomes);
-      return link.request({ operation: "evidence.append", batch }, "appended");
-    },
+    (decisions, outcomes) => link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
     await evidenceLog(link)
       .head()

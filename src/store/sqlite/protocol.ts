@@ -1,4 +1,4 @@
-import type { RecordBatch } from "../batch/frames.ts";
+import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { Abandoned, StoredBatch } from "../batch/lines.ts";
 import type { Door } from "./shared/door.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
@@ -47,7 +47,11 @@ export type StoreRequest =
     }
   | { readonly operation: "keys.touch"; readonly uses: readonly KeyUse[] }
   | { readonly operation: "keys.watch" }
-  | { readonly operation: "evidence.append"; readonly batch: RecordBatch }
+  | {
+      readonly operation: "evidence.append";
+      readonly decisions: Readonly<DecisionFields>;
+      readonly outcomes: Readonly<OutcomeFields>;
+    }
   | { readonly operation: "evidence.batches"; readonly query: BatchQuery }
   | { readonly operation: "evidence.find"; readonly requestId: string }
   | { readonly operation: "evidence.position"; readonly requestId: string }
@@ -83,6 +87,8 @@ export type StoreRequest =
   | { readonly operation: "limits.prune"; readonly now: number; readonly limit: number }
   | SessionRequest
   | { readonly operation: "close" };
+
+export type EvidenceAppend = Extract<StoreRequest, { operation: "evidence.append" }>;
 
 /** Which batches are read: those with a last position between the two. */
 export interface BatchQuery {

@@ -3,7 +3,7 @@ import { BatchTable } from "./tables/batch-table.ts";
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
-import { LogState, NO_COUNTS } from "./tables/log-state.ts";
+import { RequestTable } from "./tables/request-table.ts";
 import { changeReply, KeyTable, rotateReply } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
@@ -11,13 +11,12 @@ import { SessionTable } from "./tables/session-table.ts";
 import { ProcessLease, ProcessTable } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
-import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
+import type { FromWorker, EvidenceAppend, StoreReply, StoreRequest } from "./protocol.ts";
 import { readNumber } from "../rows/row.ts";
 import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
 import { GENESIS } from "../../evidence/chain.ts";
-import type { RecordBatch } from "../batch/frames.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
@@ -26,7 +25,7 @@ const REAPED_AT_ONCE = 500;
 /** How often they are looked for, milliseconds. */
 const REAPING = 5_000;
 
-/** How often running requests and counts are written, milliseconds: so much is read again after a crash. */
+/** How often counts are written, milliseconds: so much of the log is counted again after a crash. */
 const CHECKPOINT = 1_000;
 
 type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
@@ -52,6 +51,8 @@ export class StoreEngine {
   readonly #watch: Watch;
   readonly #keys: KeyTable;
   readonly #batches: BatchTable;
+  readonly #requests: RequestTable;
+  readonly #processes: ProcessTable;
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
   readonly #policyLog: PolicyLogTable;
@@ -70,13 +71,7 @@ export class StoreEngine {
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  /** @param readOnly nothing is counted: counts could not be written. */
-  constructor(
-    database: DatabaseSync,
-    post: (message: FromWorker) => void,
-    watch: Watch = ALWAYS_THERE,
-    readOnly = false,
-  ) {
+  constructor(database: DatabaseSync, post: (message: FromWorker) => void, watch: Watch = ALWAYS_THERE) {
     const transaction = new Transaction(database);
     this.#database = database;
     this.#post = post;
@@ -84,15 +79,11 @@ export class StoreEngine {
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
     this.#batches = new BatchTable(database);
-    this.#rollUps = new RollUpTable(database, this.#batches);
-    this.#evidence = new EvidenceTable({
-      transaction,
-      lease: this.#lease,
-      processes: new ProcessTable(database),
-      batches: this.#batches,
-      state: new LogState(database, this.#batches, readOnly ? NO_COUNTS : this.#rollUps),
-      rollUps: this.#rollUps,
-    });
+    this.#processes = new ProcessTable(database);
+    this.#requests = new RequestTable(database);
+    const log = { transaction, batches: this.#batches, requests: this.#requests };
+    this.#rollUps = new RollUpTable({ database, ...log });
+    this.#evidence = new EvidenceTable({ lease: this.#lease, ...log });
     this.#log = new LogTable(database, transaction, this.#batches);
     this.#issuers = new IssuerTable(database);
     this.#policyLog = new PolicyLogTable(database, transaction);
@@ -166,21 +157,21 @@ export class StoreEngine {
         this.#publishedVersion = 0;
         return this.#published(DONE);
       case "evidence.append":
-        return this.#append(request.batch, now);
+        return this.#append(request, now);
       case "evidence.batches":
         return { kind: "batches", ...this.#evidence.page(request.query, now) };
       case "evidence.find":
         return { kind: "batches", ...this.#evidence.find(request.requestId, now) };
       case "evidence.position":
-        return { kind: "count", count: this.#batches.lowerBound(request.requestId) };
+        return { kind: "count", count: this.#batches.positionOf(request.requestId) };
       case "evidence.head":
         return { kind: "head", head: this.#batches.head() };
       case "evidence.noted_head":
         return { kind: "noted_head", noted: this.#watch.notedHead() };
       case "evidence.open":
-        return { kind: "open", requestIds: this.#evidence.openRequests() };
+        return { kind: "open", requestIds: this.#requests.open() };
       case "evidence.processes":
-        return { kind: "processes", processes: this.#evidence.processes(now) };
+        return { kind: "processes", processes: this.#processes.list(now) };
       case "evidence.anchors":
         return { kind: "anchors", anchors: this.#log.anchors() };
       case "evidence.anchor":
@@ -188,13 +179,13 @@ export class StoreEngine {
       case "evidence.reap":
         return { kind: "count", count: this.#evidence.reap(now, request.limit) };
       case "evidence.delete":
-        this.#evidence.checkpoint(request.through);
+        this.#rollUps.write(request.through);
         return { kind: "count", count: this.#log.deleteThrough(request.through, request.limit, request.now) };
       case "summary.read":
-        if (request.page.after.labels === "") this.#evidence.checkpoint();
+        if (request.page.after.labels === "") this.#rollUps.write();
         return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
       case "summary.workspaces":
-        this.#evidence.checkpoint();
+        this.#rollUps.write();
         return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
       case "policy_log.head":
         return { kind: "head", head: this.#policyLog.head() };
@@ -219,7 +210,7 @@ export class StoreEngine {
         return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
       case "close":
         try {
-          if (this.#lease.taken) this.#evidence.checkpoint();
+          if (this.#lease.taken) this.#rollUps.write();
           this.#lease.end(now);
         } finally {
           this.#watch.close();
@@ -237,11 +228,11 @@ export class StoreEngine {
 
   /** Call it after a reply: what the request left to do. */
   settle(): void {
-    this.#evidence.count();
+    this.#rollUps.count();
   }
 
-  #append(batch: RecordBatch, now: number): StoreReply {
-    const appended = this.#evidence.append(batch, now);
+  #append({ decisions, outcomes }: EvidenceAppend, now: number): StoreReply {
+    const appended = this.#evidence.append(decisions, outcomes, now);
     this.#head = appended.head;
     // Before the reply: what was answered is then noted.
     this.#watch.noteHead(this.#head);
@@ -268,7 +259,7 @@ export class StoreEngine {
     if (!this.#lease.taken || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
     // Where another process holds the database, it is tried again a second later.
     this.#checkpointedAt = now;
-    this.#evidence.checkpoint();
+    this.#rollUps.write();
   }
 
   /** Watchers get a change before the caller that made it: messages between two threads keep their order. */

@@ -20,8 +20,7 @@ const NOT_SENT: StoreFailure = { done: "no" };
 export interface StoreThread {
   on(event: "message", listener: (message: FromWorker) => void): unknown;
   on(event: "error" | "exit", listener: () => void): unknown;
-  /** @param transfer is handed over and no longer usable here */
-  postMessage(message: ToWorker, transfer: readonly ArrayBuffer[]): void;
+  postMessage(message: ToWorker): void;
   terminate(): Promise<unknown>;
 }
 
@@ -131,7 +130,7 @@ export class WorkerLink {
       const message: ToWorker = { id: this.#lastId, request };
       this.#waiting.set(message.id, { resolve, reject });
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-      worker.postMessage(message, request.operation === "evidence.append" ? [request.batch.bytes.buffer] : []);
+      worker.postMessage(message);
     });
   }
 

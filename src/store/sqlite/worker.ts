@@ -29,7 +29,7 @@ function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): Stor
     const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
     if (refuseCutEnd === true) refuseMissingEnd(database, path);
     if (path === IN_MEMORY) return new StoreEngine(database, postToAll);
-    return new StoreEngine(database, postToAll, new StoreWatch(path, database, readOnly === true), readOnly);
+    return new StoreEngine(database, postToAll, new StoreWatch(path, database, readOnly === true));
   } catch (error) {
     post({
       type: "not_opened",

@@ -41,11 +41,9 @@ ${until('[ "$(grep -c reloaded "$DOCS_STATE/serve.log" || true)" -gt "$reloads" 
 const TAMPER = `const { DatabaseSync } = require("node:sqlite");
 const database = new DatabaseSync(".signalbox/signalbox.db", { timeout: 5000 });
 for (const { name } of database.prepare("SELECT name FROM sqlite_schema WHERE type = \\'trigger\\'").all()) database.exec("DROP TRIGGER " + name);
-const row = database.prepare("SELECT first, last, records FROM evidence_batches WHERE last >= 2 ORDER BY last LIMIT 1").get();
+const row = database.prepare("SELECT last, records FROM evidence_batches WHERE last >= 2 ORDER BY last LIMIT 1").get();
 const bytes = Buffer.from(row.records);
-let start = 0;
-for (let position = row.first; position < 2; position += 1) start += 52 + bytes.readUInt16LE(start + 4) + bytes.readUInt32LE(start);
-const time = bytes.indexOf("\\"at\\":", start + 52) + 5;
+const time = bytes.indexOf("\\"at\\":", bytes.indexOf("{\\"position\\":2,")) + 5;
 bytes[time] ^= 1;
 database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(bytes, row.last);`;
 

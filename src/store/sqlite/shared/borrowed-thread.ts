@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import type { FromWorker, ToWorker } from "../protocol.ts";
 import type { StoreThread } from "../worker-link.ts";
 import type { Door } from "./door.ts";
-import { encodeMessage, MessageReader, writeMessage } from "./frames.ts";
+import { encodeMessage, MessageReader } from "./frames.ts";
 
 /** The store's thread of another process, as the one that uses it sees it; the other end is a `StoreDoor`. */
 export class BorrowedThread implements StoreThread {
@@ -26,11 +26,8 @@ export class BorrowedThread implements StoreThread {
     return this;
   }
 
-  postMessage(message: ToWorker, transfer: readonly ArrayBuffer[]): void {
-    writeMessage(this.#socket, encodeMessage(message), () => {
-      // Left to the garbage collector, the bytes of batches would make it mark the whole heap more than once a second.
-      for (const buffer of transfer) buffer.transfer(0);
-    });
+  postMessage(message: ToWorker): void {
+    this.#socket.write(encodeMessage(message));
   }
 
   terminate(): Promise<void> {

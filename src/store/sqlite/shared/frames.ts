@@ -1,22 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Writable } from "node:stream";
-import { DefaultDeserializer, DefaultSerializer } from "node:v8";
+import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 
 /**
- * What two processes send each other over a socket: first a secret, then messages. A message is a head of three numbers,
- * the structured clone of a value without the bytes that it has, and these bytes, of one array after the other. Numbers
- * are little-endian:
- *
- * | at | bytes | |
- * |---|---|---|
- * | 0 | 4 | CRC-32 of all that follows |
- * | 4 | 4 | length of the clone |
- * | 8 | 4 | length of the bytes |
+ * What two processes send each other over a socket: first a secret, then messages. A message is a head of two numbers of
+ * four bytes, little-endian, and the structured clone of a value. The numbers are the CRC-32 of all that follows it, and
+ * the length of the clone.
  */
-const HEAD = 12;
+const HEAD = 8;
 const SUM_END = 4;
-const NO_HEAD = Buffer.alloc(HEAD);
 
 /** Length of a secret in bytes. */
 export const SECRET = 32;
@@ -27,64 +19,14 @@ const LONGEST = 2 ** 28;
 /** The bytes are not what the other process sends. The message names no bytes. */
 export class DamagedLinkError extends Error {}
 
-/** A value whose byte arrays are sent after it: V8 would copy them, and that copy once more for each doubling of its length. */
-class MessageSerializer extends DefaultSerializer {
-  readonly arrays: Uint8Array[] = [];
-  length = 0;
-
-  /** Called by V8 for every view of bytes. */
-  _writeHostObject(view: unknown): void {
-    if (!(view instanceof Uint8Array)) throw new TypeError("a message has bytes as Uint8Array only");
-    this.writeUint32(view.length);
-    this.arrays.push(view);
-    this.length += view.length;
-  }
-}
-
-class MessageDeserializer extends DefaultDeserializer {
-  readonly #bytes: Uint8Array;
-  #at = 0;
-
-  constructor(clone: Uint8Array, bytes: Uint8Array) {
-    super(clone);
-    this.#bytes = bytes;
-  }
-
-  /** Called by V8 for what {@link MessageSerializer} has written. */
-  _readHostObject(): Uint8Array {
-    const from = this.#at;
-    this.#at += this.readUint32();
-    if (this.#at > this.#bytes.length) throw new DamagedLinkError("a message has too few bytes");
-    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + from, this.#at - from);
-  }
-}
-
-/** The bytes of one message, in pieces; byte arrays of the value are among them, not copied. @param value of plain members and byte arrays */
-export function encodeMessage(value: unknown): readonly Uint8Array[] {
-  const serializer = new MessageSerializer();
-  serializer.writeRawBytes(NO_HEAD);
-  serializer.writeHeader();
-  serializer.writeValue(value);
-  const { arrays, length } = serializer;
-  const head = serializer.releaseBuffer();
-  head.writeUInt32LE(head.length - HEAD, SUM_END);
-  head.writeUInt32LE(length, SUM_END + 4);
-  let sum = crc32(head.subarray(SUM_END));
-  for (const array of arrays) sum = crc32(array, sum);
-  head.writeUInt32LE(sum, 0);
-  return [head, ...arrays];
-}
-
-/**
- * Sends a message in one system call.
- *
- * @param written called when nothing of the message is needed any more
- */
-export function writeMessage(socket: Writable, message: readonly Uint8Array[], written?: () => void): void {
-  socket.cork();
-  for (const piece of message.slice(0, -1)) socket.write(piece);
-  socket.write(message.at(-1), written);
-  socket.uncork();
+/** The bytes of one message. @param value of plain members and byte arrays */
+export function encodeMessage(value: unknown): Uint8Array {
+  const clone = serialize(value);
+  const message = Buffer.alloc(HEAD + clone.length);
+  message.writeUInt32LE(clone.length, SUM_END);
+  message.set(clone, HEAD);
+  message.writeUInt32LE(crc32(message.subarray(SUM_END)), 0);
+  return message;
 }
 
 /** Reads one direction of a socket. Nothing of it is interpreted before the secret was found right. */
@@ -130,12 +72,12 @@ export class MessageReader<Message> {
     for (;;) {
       this.#head ??= readHead(this.#take(HEAD));
       if (this.#head === null) return;
-      const body = this.#take(this.#head.cloneLength + this.#head.length);
+      const body = this.#take(this.#head.length);
       if (body === null) return;
-      const { cloneLength, sum, begun } = this.#head;
+      const { sum, begun } = this.#head;
       if (crc32(body, begun) !== sum) throw new DamagedLinkError("the checksum of a message is wrong");
       this.#head = null;
-      const message = readBody(body, cloneLength);
+      const message = readBody(body);
       if (!this.#isMessage(message)) throw new DamagedLinkError("a message is of another kind");
       yield message;
     }
@@ -152,8 +94,7 @@ export class MessageReader<Message> {
 }
 
 interface Head {
-  readonly cloneLength: number;
-  /** Of the bytes after the clone. */
+  /** Of the clone. */
   readonly length: number;
   readonly sum: number;
   /** The checksum of the head alone. */
@@ -162,16 +103,15 @@ interface Head {
 
 function readHead(bytes: Buffer | null): Head | null {
   if (bytes === null) return null;
-  const [cloneLength, length] = [bytes.readUInt32LE(SUM_END), bytes.readUInt32LE(SUM_END + 4)];
-  if (cloneLength + length > LONGEST) throw new DamagedLinkError("the length of a message is impossible");
-  return { cloneLength, length, sum: bytes.readUInt32LE(0), begun: crc32(bytes.subarray(SUM_END)) };
+  const length = bytes.readUInt32LE(SUM_END);
+  if (length > LONGEST) throw new DamagedLinkError("the length of a message is impossible");
+  return { length, sum: bytes.readUInt32LE(0), begun: crc32(bytes.subarray(SUM_END)) };
 }
 
-function readBody(body: Buffer, cloneLength: number): unknown {
+function readBody(body: Buffer): unknown {
   try {
-    const deserializer = new MessageDeserializer(body.subarray(0, cloneLength), body.subarray(cloneLength));
-    deserializer.readHeader();
-    return deserializer.readValue();
+    const message: unknown = deserialize(body);
+    return message;
   } catch {
     // V8's error says nothing of use.
     throw new DamagedLinkError("a message cannot be read");

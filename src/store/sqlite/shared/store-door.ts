@@ -1,10 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
-import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../evidence-batch.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../protocol.ts";
 import type { Door } from "./door.ts";
-import { DamagedLinkError, encodeMessage, MessageReader, writeMessage } from "./frames.ts";
+import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 
 /** How long a connection may take to say the secret, milliseconds. */
 const PATIENCE = 5_000;
@@ -66,7 +66,7 @@ export class StoreDoor {
     if (message.type === "fault") this.#fault = message.fault === null ? null : message;
     if (this.#workers.size === 0) return;
     const bytes = encodeMessage(message);
-    for (const socket of this.#workers) writeMessage(socket, bytes);
+    for (const socket of this.#workers) socket.write(bytes);
   }
 
   /** Ends all connections. */
@@ -133,23 +133,21 @@ export class StoreDoor {
   #welcome(socket: Socket): void {
     this.#workers.add(socket);
     socket.write(this.#door.threadSecret);
-    writeMessage(socket, encodeMessage({ type: "opened" } satisfies FromWorker));
-    if (this.#fault !== null) writeMessage(socket, encodeMessage(this.#fault));
+    socket.write(encodeMessage({ type: "opened" } satisfies FromWorker));
+    if (this.#fault !== null) socket.write(encodeMessage(this.#fault));
   }
 
   #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
-      const cursor = new FrameCursor(request.batch.bytes);
-      while (cursor.next()) {
-        if (cursor.kind === "decision") open.add(cursor.requestId);
-        else ended.push(cursor.requestId);
-      }
+      const { decisions, outcomes } = request;
+      for (let index = 1; index < decisions.length; index += DECISION_FIELDS) open.add(String(decisions[index]));
+      for (let index = 1; index < outcomes.length; index += OUTCOME_FIELDS) ended.push(String(outcomes[index]));
     }
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply = request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
     if (reply.kind === "appended") for (const requestId of ended) open.delete(requestId);
-    writeMessage(socket, encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
+    socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
     this.#thread.settle();
   }
 
@@ -162,7 +160,7 @@ export class StoreDoor {
       requestId,
       JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
     ]);
-    const reply = this.#thread.answer({ operation: "evidence.append", batch: encodeBatch([], outcomes) });
+    const reply = this.#thread.answer({ operation: "evidence.append", decisions: [], outcomes });
     if (reply.kind === "appended") {
       this.#unended.clear();
       this.#thread.settle();

@@ -1,21 +1,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import { compressedRecords, decompressedRecords } from "../../batch/compression.ts";
-import { FrameCursor } from "../../batch/frames.ts";
-import type { SealedBatch } from "../batch/seal.ts";
+import { GENESIS, type ChainKind, type ChainLink } from "../../../evidence/chain.ts";
+import { readRows, type StoredBatch } from "../../batch/lines.ts";
 import type { BatchQuery } from "../protocol.ts";
-import type { StoredBatch } from "../../batch/stored-batch.ts";
-import { readBytes, readNumber, readNumberOrNull, readText, readTexts, type Row } from "../../rows/row.ts";
-import { diedAt } from "./process-lease.ts";
+import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows/row.ts";
 
-const SELECT = `
-SELECT batches.*, processes.seen_at, processes.ended_at FROM evidence_batches AS batches
-JOIN processes ON processes.id = batches.process`;
-const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(batches.workspaces) WHERE value = ?))";
+const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(workspaces) WHERE value = ?))";
 
-/** Bytes of records that are read at a time, so that writing waits for a few milliseconds at most. */
-const PAGE = 512 * 1024;
+/** Bytes of records as stored that are read at a time, so that writing waits for a few milliseconds at most. */
+const PAGE = 64 * 1024;
 
 /** The statements over `evidence_batches`; runs in the worker. */
 export class BatchTable {
@@ -24,152 +17,92 @@ export class BatchTable {
   readonly #insert: StatementSync;
   readonly #after: StatementSync;
   readonly #before: StatementSync;
-  readonly #at: StatementSync;
-  readonly #highWaterAt: StatementSync;
-  readonly #bounds: StatementSync;
-  readonly #decided: StatementSync;
-  readonly #ended: StatementSync;
+  readonly #position: StatementSync;
+  readonly #range: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#newest = database.prepare(
-      "SELECT last AS position, hash, high_water FROM evidence_batches ORDER BY last DESC LIMIT 1",
-    );
-    this.#start = database.prepare("SELECT position, hash, '' AS high_water FROM evidence_start");
-    this.#insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    this.#after = database.prepare(`${SELECT} WHERE batches.last > ? ORDER BY batches.last`);
+    this.#newest = database.prepare("SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1");
+    this.#start = database.prepare("SELECT position, hash FROM evidence_start");
+    this.#insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)");
+    this.#after = database.prepare("SELECT * FROM evidence_batches WHERE last > ? ORDER BY last");
     this.#before = database.prepare(
-      `${SELECT} WHERE batches.last < ? AND batches.last > ? AND ${OF_WORKSPACE} ORDER BY batches.last DESC`,
+      `SELECT * FROM evidence_batches WHERE last < ? AND last > ? AND ${OF_WORKSPACE} ORDER BY last DESC`,
     );
-    this.#at = database.prepare(`${SELECT} WHERE batches.last >= ? ORDER BY batches.last LIMIT 1`);
-    this.#highWaterAt = database.prepare(
-      "SELECT last, high_water FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1",
+    this.#position = database.prepare(
+      "SELECT last FROM evidence_batches WHERE highest >= ? ORDER BY highest, last LIMIT 1",
     );
-    // Apart: with both in one statement SQLite reads the whole table.
-    this.#bounds = database.prepare(
-      "SELECT (SELECT min(last) FROM evidence_batches) AS oldest, (SELECT max(last) FROM evidence_batches) AS newest",
-    );
-    this.#decided = database.prepare(
-      `${SELECT} WHERE batches.last >= ? AND batches.decided_lowest <= ? AND batches.decided_highest >= ? ORDER BY batches.last`,
-    );
-    this.#ended = database.prepare(
-      `${SELECT} WHERE batches.last >= ? AND batches.ended_lowest <= ? AND batches.ended_highest >= ? ORDER BY batches.last`,
+    this.#range = database.prepare(
+      `SELECT batch.* FROM evidence_batches AS batch JOIN (
+         SELECT last, highest FROM evidence_batches WHERE highest >= ? AND lowest <= ?) AS found ON found.last = batch.last
+       ORDER BY found.highest, found.last`,
     );
   }
 
   /** The newest row, of any process; where all were pruned, what they ended at. */
   head(): ChainLink {
-    return this.newest().head;
-  }
-
-  /** The same, and the largest request id of a decision so far. */
-  newest(): { readonly head: ChainLink; readonly highWater: string } {
     const row = this.#newest.get() ?? this.#start.get();
-    if (row === undefined) return { head: GENESIS, highWater: "" };
-    return {
-      head: { position: readNumber(row, "position"), hash: readText(row, "hash") },
-      highWater: readText(row, "high_water"),
-    };
+    return row === undefined ? GENESIS : { position: readNumber(row, "position"), hash: readText(row, "hash") };
   }
 
-  insert(batch: SealedBatch, highWater: string): void {
-    const { head, steps, decided, ended } = batch;
-    this.#insert.run(
-      head.position,
-      head.position - steps.length + 1,
-      head.hash,
-      batch.process,
-      highWater,
-      decided.lowest,
-      decided.highest,
-      ended.lowest,
-      ended.highest,
-      JSON.stringify(batch.workspaces),
-      compressedRecords(batch.bytes),
-    );
+  insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
+    this.#insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
   }
 
-  /** All batches after a position, in order. */
-  *after(position: number): Generator<StoredBatch, void> {
-    for (const row of this.#after.iterate(position)) yield readBatch(row, 0);
-  }
-
-  /** The batch with the row at `position`; `null` where there is none. */
-  at(position: number): StoredBatch | null {
-    const row = this.#at.get(position);
-    if (row === undefined) return null;
-    const batch = readBatch(row, 0);
-    return batch.first <= position ? batch : null;
+  /** Batches after a position, in order. */
+  after(position: number): readonly StoredBatch[] {
+    return pageOf(this.#after.iterate(position));
   }
 
   /** A page of batches. */
-  page({ after, before, newestFirst, workspace }: BatchQuery, now: number): readonly StoredBatch[] {
-    const rows = newestFirst ? this.#before.iterate(before, after, workspace, workspace) : this.#after.iterate(after);
-    const batches: StoredBatch[] = [];
-    let bytes = 0;
-    for (const row of rows) {
-      const batch = readBatch(row, now);
-      batches.push(batch);
-      bytes += batch.records.length;
-      if (bytes >= PAGE) break;
-    }
-    return batches;
+  page({ after, before, newestFirst, workspace }: BatchQuery): readonly StoredBatch[] {
+    return newestFirst ? pageOf(this.#before.iterate(before, after, workspace, workspace)) : this.after(after);
   }
 
   /**
-   * The batches with the records of a request: of its decision, then of its outcome.
+   * The batches with the records of a request, in the order of the log.
    *
-   * @param isOpen whether the request is known to run, so that its outcome is not searched for
+   * @param kinds which are wanted: an outcome that is not there is searched for in all newer batches
    */
-  find(requestId: string, isOpen: boolean, now: number): readonly StoredBatch[] {
-    const decided = this.#first(this.#decided, "decision", this.lowerBound(requestId), requestId, now);
-    if (decided === null) return [];
-    const ended = isOpen ? null : this.#first(this.#ended, "outcome", decided.first, requestId, now);
-    return ended === null || ended.last === decided.last ? [decided] : [decided, ended];
+  find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
+    const wanted = new Set(kinds);
+    const found: StoredBatch[] = [];
+    for (const row of this.#range.iterate(requestId, requestId)) {
+      const batch = readBatch(row);
+      const size = wanted.size;
+      for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
+      if (wanted.size < size) found.push(batch);
+      if (wanted.size === 0) break;
+    }
+    return found.toSorted((left, right) => left.last - right.last);
   }
 
-  #first(
-    statement: StatementSync,
-    kind: "decision" | "outcome",
-    from: number,
-    requestId: string,
-    now: number,
-  ): StoredBatch | null {
-    for (const row of statement.iterate(from, requestId, requestId)) {
-      const batch = readBatch(row, now);
-      const cursor = new FrameCursor(batch.records);
-      // Much faster than going through the frames; ranges of ids overlap, so most batches have other ids.
-      if (!cursor.bytes.includes(requestId)) continue;
-      while (cursor.next()) if (cursor.kind === kind && cursor.requestId === requestId) return batch;
-    }
-    return null;
-  }
-
-  /** Where the first batch can be that has a decision with this id or a larger one: `high_water` rises, so it is found by halving. */
-  lowerBound(requestId: string): number {
-    const bounds = this.#bounds.get() ?? {};
-    let low = readNumberOrNull(bounds, "oldest") ?? 0;
-    let high = readNumberOrNull(bounds, "newest") ?? 0;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const row = this.#highWaterAt.get(middle) ?? {};
-      if (readText(row, "high_water") >= requestId) high = middle;
-      else low = readNumber(row, "last") + 1;
-    }
-    return low;
+  /** See {@link SearchedLog.positionOf}. */
+  positionOf(requestId: string): number {
+    const row = this.#position.get(requestId);
+    return row === undefined ? this.head().position : readNumber(row, "last");
   }
 }
 
-function readBatch(row: Row, now: number): StoredBatch {
+function pageOf(rows: Iterable<Row>): readonly StoredBatch[] {
+  const batches: StoredBatch[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const batch = readBatch(row);
+    batches.push(batch);
+    bytes += batch.records.length;
+    if (bytes >= PAGE) break;
+  }
+  return batches;
+}
+
+function readBatch(row: Row): StoredBatch {
   return {
     first: readNumber(row, "first"),
     last: readNumber(row, "last"),
     hash: readText(row, "hash"),
-    process: readNumber(row, "process"),
-    decided: { lowest: readText(row, "decided_lowest"), highest: readText(row, "decided_highest") },
-    ended: { lowest: readText(row, "ended_lowest"), highest: readText(row, "ended_highest") },
-    highWater: readText(row, "high_water"),
+    lowest: readText(row, "lowest"),
+    highest: readText(row, "highest"),
     workspaces: readTexts(row, "workspaces"),
-    diedAt: diedAt(row, now),
-    records: decompressedRecords(readBytes(row, "records")),
+    records: readBytes(row, "records"),
   };
 }

@@ -1,29 +1,21 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LOST_IS_LISTED, type EvidenceProcess } from "../../../evidence/evidence-store.ts";
-import { readNumber, readNumberOrNull, type Row } from "../../rows/row.ts";
+import { readNumber } from "../../rows/row.ts";
 
 /** How often a process says that it still runs, milliseconds. */
 const RENEWAL = 5_000;
 
 /** A process not seen for this long is dead: its decisions without an outcome read `unknown`. Milliseconds. */
-const LEASE = 20_000;
+export const LEASE = 20_000;
 
 /** Who wrote the log. */
 export class ProcessTable {
-  readonly #seen: StatementSync;
   readonly #list: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#seen = database.prepare("SELECT seen_at, ended_at FROM processes WHERE id = ?");
     this.#list = database.prepare(
-      "SELECT started_at, seen_at, ended_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
+      "SELECT started_at, seen_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
     );
-  }
-
-  /** When the process was last known to run, where it runs no longer; otherwise `null`. */
-  diedAt(id: number, now: number): number | null {
-    const row = this.#seen.get(id);
-    return row === undefined ? null : diedAt(row, now);
   }
 
   /** Those that run, and those that were lost in the last hour. */
@@ -31,15 +23,9 @@ export class ProcessTable {
     return this.#list.all(now - LOST_IS_LISTED).map((row) => ({
       startedAt: readNumber(row, "started_at"),
       seenAt: readNumber(row, "seen_at"),
-      state: diedAt(row, now) === null ? "running" : "lost",
+      state: now - readNumber(row, "seen_at") > LEASE ? "lost" : "running",
     }));
   }
-}
-
-/** The same from a row with `seen_at` and `ended_at`. */
-export function diedAt(row: Row, now: number): number | null {
-  const seenAt = readNumber(row, "seen_at");
-  return readNumberOrNull(row, "ended_at") !== null || now - seenAt > LEASE ? seenAt : null;
 }
 
 /**

@@ -1,49 +1,49 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { OutcomeRecord } from "../../../evidence/record.ts";
 import { Increments } from "../../../governance/increments.ts";
-import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
-import { AlikeOutcomes } from "../../batch/alike-outcomes.ts";
-import { DecisionReader, writtenOutcomes, type CountedDecision } from "../../batch/decision-reader.ts";
-import { FrameCursor } from "../../batch/frames.ts";
-import type { OpenDecision } from "../batch/open-decision.ts";
-import type { LogStep } from "../batch/seal.ts";
-import { readDecision, readOutcome } from "../../stored-evidence.ts";
+import { BatchCounter } from "../../batch/batch-counter.ts";
 import type { RollUpPage } from "../protocol.ts";
 import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
-import { readBytes, readText } from "../../rows/row.ts";
+import { readBytes, readNumber, readText } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
-import type { BatchCounter } from "./log-state.ts";
+import type { RequestTable } from "./request-table.ts";
+import type { Transaction } from "./transaction.ts";
 
-/** Kinds of decisions that are kept apart before they are counted. */
-const MOST_ALIKE = 1_000;
-
-interface Uncounted {
-  readonly bytes: Buffer;
-  readonly steps: readonly LogStep[];
-  readonly written: boolean;
+interface RollUpParts {
+  readonly database: DatabaseSync;
+  readonly transaction: Transaction;
+  readonly batches: BatchTable;
+  readonly requests: RequestTable;
 }
 
 /**
- * The hourly counts: the cells of `roll_ups` up to the newest checkpoint, and in memory what is to be added to them. Runs
- * in the worker.
+ * The hourly counts: the cells of `roll_ups` up to the checkpoint's position, and in memory what is to be added to them.
+ * Runs in the worker.
  */
-export class RollUpTable implements BatchCounter {
+export class RollUpTable {
+  readonly #transaction: Transaction;
   readonly #batches: BatchTable;
+  readonly #requests: RequestTable;
+  readonly #checkpoint: StatementSync;
+  readonly #move: StatementSync;
   readonly #get: StatementSync;
   readonly #put: StatementSync;
   readonly #page: StatementSync;
   readonly #nextWorkspace: StatementSync;
   readonly #withoutWorkspace: StatementSync;
-  #uncounted: Uncounted[] = [];
+  #counter = new BatchCounter();
   #increments = new Increments();
-  readonly #decisions = new DecisionReader();
-  /** Decisions that are alike, and how many; with the outcomes that are alike they are added to the increments at the checkpoint. */
-  #alike = new Map<CountedDecision, number>();
-  readonly #alikeOutcomes = new AlikeOutcomes();
+  /** Position of the checkpoint that the increments follow; `null` where nothing is counted. */
+  #base: number | null = null;
+  /** Position up to which the increments count. */
+  #end = 0;
 
-  constructor(database: DatabaseSync, batches: BatchTable) {
+  constructor({ database, transaction, batches, requests }: RollUpParts) {
+    this.#transaction = transaction;
     this.#batches = batches;
+    this.#requests = requests;
+    this.#checkpoint = database.prepare("SELECT position FROM evidence_checkpoint");
+    this.#move = database.prepare("UPDATE evidence_checkpoint SET position = ?");
     this.#get = database.prepare(
       "SELECT cell FROM roll_ups WHERE workspace = ? AND facet = ? AND hour = ? AND labels = ?",
     );
@@ -59,54 +59,39 @@ export class RollUpTable implements BatchCounter {
     this.#withoutWorkspace = database.prepare("SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1");
   }
 
-  /** What this process wrote is counted later, so that no request waits for it; what was read is counted at once. */
-  add(bytes: Buffer, steps: readonly LogStep[], written: boolean): void {
-    this.#uncounted.push({ bytes, steps, written });
-    if (!written) this.count();
-  }
-
-  reset(): void {
-    this.#uncounted = [];
-    this.#increments = new Increments();
-    this.#alike = new Map();
-    this.#alikeOutcomes.forget();
-  }
-
-  /** Counts what has been added. */
+  /** Counts a page of what the log has and the increments have not. After a reply, so that no request waits for all of it. */
   count(): void {
-    const uncounted = this.#uncounted;
-    if (uncounted.length === 0) return;
-    this.#uncounted = [];
-    for (const { bytes, steps, written } of uncounted) {
-      const ended: OpenDecision[] = [];
-      const texts: string[] = [];
-      for (const { decision, ends, from, to } of steps) {
-        const { requestId, facts } = decision;
-        if (!ends) this.#countDecision(decision, this.#decisions.read(bytes, from, to, requestId, written));
-        else if (!written || facts === null || !this.#alikeOutcomes.take(facts, requestId, bytes, from, to)) {
-          ended.push(decision);
-          texts.push(bytes.toString("utf8", from, to));
-        }
+    try {
+      this.#countPage();
+    } catch {
+      // Unreadable just now. Everything after the checkpoint is counted again.
+      this.#reset();
+    }
+  }
+
+  /**
+   * Adds to the cells what the log has and they have not, up to its end.
+   *
+   * @param least a position up to which it is enough; the end of the log where absent
+   */
+  write(least = Number.POSITIVE_INFINITY): void {
+    const newest = this.#batches.head().position;
+    if (readNumber(this.#checkpoint.get() ?? {}, "position") >= Math.min(least, newest)) return;
+    try {
+      while (this.#countPage());
+      const isWritten = this.#transaction.run(() => this.#writeCells());
+      if (isWritten) {
+        this.#base = this.#end;
+        this.#increments = new Increments();
+        return;
       }
-      const outcomes = written ? writtenOutcomes(texts) : texts.map(readOutcome);
-      for (const [index, decision] of ended.entries()) this.#countOutcome(decision, outcomes[index] ?? null);
+    } catch (error) {
+      this.#reset();
+      throw error;
     }
-  }
-
-  /** Adds what has been counted to the cells. Call it in a write transaction, and {@link checkpointed} once that is on disk. */
-  writeCells(): void {
-    this.count();
-    this.#addDecisions();
-    this.#alikeOutcomes.moveTo(this.#increments);
-    for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
-      const stored = this.#get.get(workspace ?? "", facet, hour, labels);
-      if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
-      this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
-    }
-  }
-
-  checkpointed(): void {
-    this.#increments = new Increments();
+    // Another process has written the same counts.
+    this.#reset();
+    this.write(least);
   }
 
   /** Cells after a position in the order of hour and labels; at most `limit`. */
@@ -125,34 +110,38 @@ export class RollUpTable implements BatchCounter {
     }
   }
 
-  /** A record that this version does not know is not counted: evidence must not fail for its counts. */
-  #countDecision(open: OpenDecision, counted: CountedDecision | null): void {
-    if (counted === null) return;
-    this.#alike.set(counted, (this.#alike.get(counted) ?? 0) + 1);
-    open.facts = counted.facts;
-    if (this.#alike.size >= MOST_ALIKE) this.#addDecisions();
-  }
-
-  #addDecisions(): void {
-    for (const [{ decision, facts }, times] of this.#alike) rollUpDecision(this.#increments, decision, facts, times);
-    this.#alike = new Map();
-  }
-
-  #countOutcome(open: OpenDecision, outcome: OutcomeRecord | null): void {
-    const facts = open.facts ?? this.#storedFacts(open.position);
-    if (outcome !== null && facts !== null) rollUpOutcome(this.#increments, facts, outcome);
-  }
-
-  /** Of a decision before the newest checkpoint of another process, or of one before this. */
-  #storedFacts(position: number): DecisionFacts | null {
-    const batch = this.#batches.at(position);
-    if (batch === null) return null;
-    const cursor = new FrameCursor(batch.records);
-    for (let at = batch.first; cursor.next(); at += 1) {
-      if (at < position) continue;
-      const decision = readDecision(cursor.record);
-      return decision === null ? null : decisionFacts(decision);
+  /** Whether there was anything to count. */
+  #countPage(): boolean {
+    if (this.#base === null) this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
+    const batches = this.#batches.after(this.#end);
+    const end = batches.at(-1)?.last;
+    if (end === undefined) return false;
+    const earlier = this.#counter.count(batches, this.#increments);
+    for (const requestId of earlier.keys()) {
+      for (const batch of this.#batches.find(requestId, ["decision"])) {
+        this.#counter.countEarlier(batch, earlier, this.#increments);
+      }
     }
-    return null;
+    this.#end = end;
+    return true;
+  }
+
+  /** Whether the checkpoint is still the one that the increments follow. */
+  #writeCells(): boolean {
+    if (readNumber(this.#checkpoint.get() ?? {}, "position") !== this.#base) return false;
+    for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
+      const stored = this.#get.get(workspace ?? "", facet, hour, labels);
+      if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
+      this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
+    }
+    this.#move.run(this.#end);
+    this.#requests.forget(this.#end);
+    return true;
+  }
+
+  #reset(): void {
+    this.#counter = new BatchCounter();
+    this.#increments = new Increments();
+    this.#base = null;
   }
 }

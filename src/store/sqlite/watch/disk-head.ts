@@ -1,12 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
-import { decompressedRecords } from "../../batch/compression.ts";
-import { FrameCursor } from "../../batch/frames.ts";
-import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
+import { readNumber, readText, type Row } from "../../rows/row.ts";
 import { isBusy, isCannotOpen } from "../sqlite-failure.ts";
 
-const COVERING = "SELECT first, last, hash, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
+const COVERING = "SELECT first, last, hash FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
 const NEWEST = "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1";
 const START = "SELECT position, hash FROM evidence_start";
 
@@ -64,15 +62,11 @@ export function readEnd(
   return { head, judged: judge(known, rowAt(database, known.position), head) };
 }
 
-/** The row at a position, which may be anywhere in its batch; `null` where there is none. */
+/** The row at a position that was the end of a batch; without a hash where that batch is another one, `null` where it is gone. */
 function rowAt(database: DatabaseSync, position: number): ChainLink | null {
   const row = database.prepare(COVERING).get(position);
   if (row === undefined || readNumber(row, "first") > position) return null;
-  if (readNumber(row, "last") === position) return { position, hash: readText(row, "hash") };
-  const cursor = new FrameCursor(decompressedRecords(readBytes(row, "records")));
-  for (let at = readNumber(row, "first"); cursor.next(); at += 1)
-    if (at === position) return { position, hash: cursor.hash };
-  return null;
+  return { position, hash: readNumber(row, "last") === position ? readText(row, "hash") : "" };
 }
 
 /**
