@@ -116,7 +116,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
   if (route === undefined) throw new Error("bench: no such route");
   const prepared = prepareTranslations(decider.table, surface, request, route, decision);
   if ("code" in prepared) throw new Error("bench: the request cannot be translated");
-  const unrecorded = { ...runtime, evidence: { decide: () => Promise.resolve(), settle: NOTHING } };
+  const unrecorded = { ...runtime, evidence: { begin: () => ({ needed: NOTHING }), settle: NOTHING } };
   const newRecorder = (): Recorder =>
     new Recorder(unrecorded, endpoint.operation, runtime.newRequestId(), null, headers);
   const common = commonHeaders(runtime.newRequestId(), null, []);
@@ -136,7 +136,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
   const deadline = Infinity;
   const dispatcher = new AnsweringDispatcher();
   const stubbed = new Map([...connections].map(([id, connection]) => [id, { ...connection, dispatcher }]));
-  const recorded = Promise.resolve(null);
+  const recording = { result: Promise.resolve(null), needed: NOTHING };
   const dispatch = (): Promise<RelayOutcome> =>
     relayPlan(
       {
@@ -158,7 +158,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
         maxAnswerBytes: runtime.limits.answerBytes,
         stopOrder: call.stops,
         countsTokens: true,
-        recorded,
+        recording,
         answerHeaders: (candidate, attempt, known) =>
           call.recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
       },
@@ -202,7 +202,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
     record: async () => {
       const recorder = newRecorder();
       recorder.read(bytes.length);
-      await recorder.decided(snapshot, identity, request, decision, performance.now() + 60_000);
+      recorder.decided(snapshot, identity, request, decision, performance.now() + 60_000).needed();
       recorder.dispatched();
       recorder.relayed(outcome, ANSWER.length, { estimated: false, cost: 2_000 });
       recorder.close();

@@ -285,6 +285,8 @@ export interface WorkspaceRow {
   readonly limits: WorkspaceLimits;
   /** What becomes of running answers of a key that is revoked; they end where absent. */
   readonly onRevoke?: "finish";
+  /** Decisions are on disk before a provider is called; before the answer where absent. */
+  readonly record?: "before_call";
 }
 
 export interface PolicySettings {

@@ -93,6 +93,17 @@ export function notTried(
 /** Of a call that ended in an exception: nothing is learnt of its candidate. */
 export const ABANDONED = notTried("abandoned");
 
+/** A request's decision on its way to the disk. */
+export interface Recording {
+  /**
+   * Resolves with `null` when the decision is on disk; nothing may be sent to the client before. Where it resolves with an error nothing is sent at all,
+   * calls are given up, and the outcome is `failed` without an error. Never rejects.
+   */
+  readonly result: Promise<ServiceError | null>;
+  /** An answer waits: the decision is written now. */
+  needed(): void;
+}
+
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob extends WalkJob {
   readonly request: InferenceRequest;
@@ -104,11 +115,7 @@ export interface RelayJob extends WalkJob {
   readonly countsTokens: boolean;
   /** Largest answer that is collected, bytes. A stream may have eight times as many. */
   readonly maxAnswerBytes: number;
-  /**
-   * Resolves with `null` when the decision is on disk; nothing may be sent to the client before. Where it resolves with an error nothing is sent at all,
-   * calls are given up, and the outcome is `failed` without an error. Never rejects.
-   */
-  readonly recorded: Promise<ServiceError | null>;
+  readonly recording: Recording;
   /**
    * Headers of an answer by this candidate at this attempt; names and values by turns.
    *

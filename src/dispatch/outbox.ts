@@ -1,4 +1,4 @@
-import type { ClientAnswer } from "./attempt.ts";
+import type { ClientAnswer, Recording } from "./attempt.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 
 /** Events that may wait for the decision to be on disk before the upstream is paused, bytes. */
@@ -16,6 +16,7 @@ const LONGEST_HOLD = 10_000;
  */
 export class Outbox {
   readonly #client: ClientAnswer;
+  readonly #recording: Recording;
   readonly #commit: () => void;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
@@ -25,7 +26,8 @@ export class Outbox {
   #committed = false;
 
   /** @param isDurable the decision is on disk already. @param commit sends status and headers; called once, before the first byte. */
-  constructor(client: ClientAnswer, isDurable: boolean, commit: () => void) {
+  constructor(client: ClientAnswer, recording: Recording, isDurable: boolean, commit: () => void) {
+    this.#recording = recording;
     this.#durable = isDurable;
     this.#client = client;
     this.#commit = commit;
@@ -54,6 +56,7 @@ export class Outbox {
   release(): boolean {
     if (this.#released) return true;
     this.#released = true;
+    if (!this.#durable) this.#recording.needed();
     return this.#flush();
   }
 

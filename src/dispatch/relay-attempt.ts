@@ -129,7 +129,9 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   #begin(stream: AnswerStream): void {
     this.#stream = stream;
-    this.#outbox = new Outbox(this.#client, this.#isDurable, () => this.#commit(EVENT_STREAM, stream));
+    this.#outbox = new Outbox(this.#client, this.#job.recording, this.#isDurable, () =>
+      this.#commit(EVENT_STREAM, stream),
+    );
   }
 
   /** Some providers name another content type than that of their stream (https://github.com/ollama/ollama/issues/8991). */
@@ -229,6 +231,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   #send(ending: Ending, send: () => void): void {
     this.#answered = { ending, send };
     if (this.#isDurable) this.#sendAnswered(this.#answered);
+    else this.#job.recording.needed();
   }
 
   #sendAnswered({ ending, send }: { readonly ending: Ending; readonly send: () => void }): void {

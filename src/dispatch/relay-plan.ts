@@ -37,7 +37,7 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#client = client;
     this.#walk = new PlanWalk(job, this);
     if (client.closed) this.#walk.stop("client_closed", "end");
-    void job.recorded.then((error) => {
+    void job.recording.result.then((error) => {
       // The decision is not on disk in time: no other provider is called.
       if (error !== null) return this.#walk.stop("abandoned", "end");
       this.#isDurable = true;
@@ -89,7 +89,8 @@ class RelayRun implements Calls<RelayedAnswer> {
   /** Nothing has been sent. The client may leave while the decision is written. */
   async #failed(): Promise<RelayOutcome> {
     // An error is an answer too.
-    await this.#job.recorded;
+    this.#job.recording.needed();
+    await this.#job.recording.result;
     const stopped = this.#walk.stopped;
     const reason = stopped?.ended ?? null;
     if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, null);

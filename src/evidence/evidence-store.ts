@@ -3,7 +3,8 @@ import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
 export interface EvidenceStore extends EvidenceLog {
   /**
-   * Resolves when the record is on disk. Records that arrive together share one commit.
+   * Resolves when the record is on disk; it is written at the end of this turn of the event loop. Records that arrive
+   * together share one commit.
    *
    * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded wait, or too many
    * records wait already. The caller must not let the answer leave; the next call may succeed. The record may still be
@@ -11,6 +12,13 @@ export interface EvidenceStore extends EvidenceLog {
    * @throws {DuplicateDecisionError} when there is a decision with this request id.
    */
   decide(record: DecisionRecord): Promise<void>;
+  /**
+   * Hands a record over before an answer waits for it: it is written after a short delay, or when it is needed.
+   *
+   * @param settled called once, maybe before this returns: with `null` when the record is on disk, with an error as of
+   * `decide` when that is not known. The bounded wait begins when the record is needed.
+   */
+  begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision;
   /**
    * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. An
    * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept;
@@ -37,6 +45,12 @@ export interface EvidenceStore extends EvidenceLog {
   readonly health: () => EvidenceHealth;
 }
 
+/** A decision on its way to the disk. */
+export interface PendingDecision {
+  /** An answer is ready and waits for it. */
+  needed(): void;
+}
+
 export interface EvidenceHealth {
   /** `unavailable`: the newest batch failed or is late; decisions may be refused. */
   readonly state: "ok" | "unavailable";
@@ -48,6 +62,8 @@ export interface EvidenceHealth {
   readonly lost: number;
   /** The newest row as last known to this process, without asking; `null` until it is. */
   readonly head: EvidenceHead | null;
+  /** How long the store has owed the confirmation of a write, milliseconds; 0 where it owes none. */
+  readonly owing: number;
   /** Why everything is refused, where the database itself is no longer what this process wrote. */
   readonly fault?: EvidenceFault;
 }
@@ -212,18 +228,19 @@ export class DuplicateDecisionError extends Error {
 export type EvidenceUnavailableReason = "late" | "full" | "failed" | "closed";
 
 const EVIDENCE_SENTENCES = {
-  late: "the evidence store has not confirmed within its time limit",
-  full: "too many decisions are waiting for the evidence store",
-  failed: "the evidence store could not write",
-  closed: "the evidence store is closed",
+  late: "the evidence store has not confirmed a write",
+  full: "too many decisions have been waiting for the evidence store",
+  failed: "the evidence store has not been able to write",
+  closed: "the evidence store has been closed",
 } as const satisfies Record<EvidenceUnavailableReason, string>;
 
 /** The decision is not known to be on disk, so the answer must not leave; the server says 503. Passes by itself. */
 export class EvidenceUnavailableError extends Error {
   override readonly name = "EvidenceUnavailableError";
   readonly reason: EvidenceUnavailableReason;
-  constructor(reason: EvidenceUnavailableReason) {
-    super(EVIDENCE_SENTENCES[reason]);
+  /** @param owing how long the store has owed a confirmation, milliseconds */
+  constructor(reason: EvidenceUnavailableReason, owing = 0) {
+    super(`${EVIDENCE_SENTENCES[reason]}${owing === 0 ? "" : ` for ${(owing / 1000).toFixed(1)} s`}`);
     this.reason = reason;
   }
 }

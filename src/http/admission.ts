@@ -25,7 +25,7 @@ import {
 } from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
 import { waitError } from "./heads.ts";
-import { beforeDeadline } from "./records.ts";
+import { beforeDeadline } from "./deadline.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";

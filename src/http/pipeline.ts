@@ -8,6 +8,7 @@ import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
 import { planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
 import { refusedKind } from "../dialects/fields.ts";
+import type { Recording } from "../dispatch/attempt.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
@@ -24,6 +25,7 @@ import { admitToLimits, callerBudget, NO_ROUTE, type Admission } from "./admissi
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
+import { mustPrecedeCalls, onDisk } from "./request-recording.ts";
 import { internalError, sendError } from "./send.ts";
 import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
@@ -127,7 +129,7 @@ async function decideAndAnswer(
       if ("code" in counted) return recorder.refuseDecided(snapshot, identity, request, decision, counted);
       counted.end();
     }
-    return (await recorder.decided(snapshot, identity, request, decision, deadline)) ?? error;
+    return (await onDisk(recorder.decided(snapshot, identity, request, decision, deadline))) ?? error;
   }
   if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
@@ -140,15 +142,13 @@ async function decideAndAnswer(
   const admission = taken instanceof Promise ? await taken : taken;
   if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
-    const recorded = recorder.decided(snapshot, identity, request, prepared.decision, deadline);
-    // The decision's way to the disk overlaps with the provider's call, unless the store is known to be in trouble: then no provider is called, and paid,
-    // for an answer that could not be given.
-    const unrecorded = call.runtime.evidenceStatus().state === "ok" ? null : await recorded;
+    const recording = recorder.decided(snapshot, identity, request, prepared.decision, deadline);
+    const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
     if (unrecorded !== null) {
       admission.release();
       return unrecorded;
     }
-    return await relay(call, surface, request, prepared, route, bounds, recorded, admission);
+    return await relay(call, surface, request, prepared, route, bounds, recording, admission);
   } finally {
     admission.end();
   }
@@ -161,7 +161,7 @@ async function relay(
   { decision, prepared }: TranslatableDecision,
   route: RouteRow,
   bounds: Bounds,
-  recorded: Promise<ServiceError | null>,
+  recording: Recording,
   admission: Admission,
 ): Promise<ServiceError | null> {
   const { snapshot, recorder, requestId } = call;
@@ -200,7 +200,7 @@ async function relay(
       maxAnswerBytes: call.runtime.limits.answerBytes,
       stopOrder: call.stops,
       countsTokens: admission.countsTokens,
-      recorded,
+      recording,
       answerHeaders: (candidate, attempt, known) =>
         recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
     },
@@ -208,7 +208,9 @@ async function relay(
   );
   // What a provider has seen meanwhile stands in the evidence, which is written late.
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
-  const delivered = isUnrecorded ? recorded.then((error) => ({ ...relayed, error })) : untilDelivered(relayed, client);
+  const delivered = isUnrecorded
+    ? recording.result.then((error) => ({ ...relayed, error }))
+    : untilDelivered(relayed, client);
   const outcome = delivered instanceof Promise ? await delivered : delivered;
   const settlement = admission.relayed(outcome, request.shape);
   recorder.relayed({ ...outcome, usage: settlement.usage }, client.sent, settlement);

@@ -3,10 +3,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Candidate, type Decision, decisionId } from "../canon/decision.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RelayOutcome } from "../dispatch/attempt.ts";
+import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 import type { RequestTrace, RequestObserver } from "../evidence/observer.ts";
 import {
@@ -17,17 +16,17 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
-import { routeHeader, waitError } from "./heads.ts";
+import { routeHeader } from "./heads.ts";
 import {
   answerRecord,
   attemptRecords,
-  beforeDeadline,
   decisionRecord,
   recordHead,
   refusalRecord,
   rounded,
   type RecordHead,
 } from "./records.ts";
+import { onDisk, RequestRecording } from "./request-recording.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -74,7 +73,7 @@ export class Recorder {
   refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
     if (this.#decision === null) {
       this.#decision = refusalRecord(this.#head, snapshot, identity, error);
-      this.#evidence.decide(this.#decision).catch(() => {});
+      this.#evidence.begin(this.#decision, ignore);
     }
     this.#outcome = withoutCalls(error.status);
     return error;
@@ -91,7 +90,7 @@ export class Recorder {
     this.#route = decision.route;
     const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider);
     this.#decision = { ...record, outcome: "refuse", reason: asIdentifier(error.code) };
-    this.#evidence.decide(this.#decision).catch(() => {});
+    this.#evidence.begin(this.#decision, ignore);
     this.#outcome = withoutCalls(error.status);
     return error;
   }
@@ -103,7 +102,8 @@ export class Recorder {
   }
 
   /**
-   * Resolves when the decision is on disk; with a 503 where it cannot be, with a 504 where it is not before the request's deadline.
+   * The decision of a request whose answer may still take its time; a 503 where it cannot be on disk in time, a 504 where it is not before the request's
+   * deadline.
    *
    * @param deadline on the clock of `performance.now()`
    */
@@ -113,7 +113,7 @@ export class Recorder {
     request: InferenceRequest,
     decision: Decision,
     deadline: number,
-  ): Promise<ServiceError | null> {
+  ): Recording {
     this.#route = decision.route;
     return this.#record(decisionRecord(this.#head, identity, request, decision, snapshot.decider), deadline);
   }
@@ -125,19 +125,13 @@ export class Recorder {
   answered(snapshot: Snapshot, identity: Identity, change?: ChangeRecord): Promise<ServiceError | null> {
     this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
     if (this.#decision !== null) return Promise.resolve(null);
-    return this.#record(answerRecord(this.#head, snapshot, identity, change));
+    return onDisk(this.#record(answerRecord(this.#head, snapshot, identity, change), Number.POSITIVE_INFINITY));
   }
 
-  #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
+  #record(record: DecisionRecord, deadline: number): Recording {
     this.#decision = record;
-    const written = this.#evidence.decide(record);
-    return new Promise((resolve) => {
-      beforeDeadline(written, deadline, (done) => {
-        if (done !== null) return resolve(null);
-        const error = waitError(deadline, UNRECORDED);
-        this.#outcome = withoutCalls(error.status);
-        resolve(error);
-      });
+    return new RequestRecording(this.#evidence, record, deadline, (error) => {
+      this.#outcome = withoutCalls(error.status);
     });
   }
 
@@ -277,10 +271,7 @@ export class Recorder {
   }
 }
 
-const UNRECORDED = codedError(
-  "evidence_unavailable",
-  "The server could not record the decision, and it does not answer without a record. Try again later.",
-);
+function ignore(): void {}
 
 function withoutCalls(status: number): typeof EMPTY_OUTCOME & Pick<OutcomeRecord, "status" | "terminal"> {
   return { ...EMPTY_OUTCOME, status, terminal: status >= 500 ? "failed" : "refused" };

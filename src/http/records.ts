@@ -235,35 +235,3 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
 export function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }
-
-/** Node keeps one list for all timers of the same time: with each request's own deadline it would make a list a request. Milliseconds. */
-const LOOK = 10_000;
-
-/**
- * Calls `then` once: with the promise's value, or with `null` when it is rejected or at the deadline. One timer and no promise of its own, because every
- * request passes here.
- *
- * @param deadline on the clock of `performance.now()`; `null`: none.
- */
-export function beforeDeadline<Value>(
-  waited: Promise<Value>,
-  deadline: number | null,
-  then: (value: Value | null) => void,
-): void {
-  let timer: NodeJS.Timeout | undefined;
-  let isOver = false;
-  const end = (value: Value | null): void => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    then(value);
-  };
-  const look = (until: number): void => {
-    const left = until - performance.now();
-    if (left <= 0) end(null);
-    else timer = setTimeout(look, Math.min(left, LOOK), until);
-  };
-  // Also where the deadline has passed: a record that is on disk already comes first.
-  if (deadline !== null) timer = setTimeout(look, Math.max(1, Math.min(deadline - performance.now(), LOOK)), deadline);
-  waited.then(end, () => end(null));
-}

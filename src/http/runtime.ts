@@ -5,7 +5,7 @@ import type { StickyKeyOf } from "../dispatch/balance.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { EvidenceStore, EvidenceFault } from "../evidence/evidence-store.ts";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
-import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { OutcomeRecord } from "../evidence/record.ts";
 import type { EndpointsHealth } from "./control/endpoints-health.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { Console } from "./console/console-port.ts";
@@ -43,7 +43,7 @@ export interface Runtime {
    */
   readonly lookUp?: (token: string) => Promise<boolean>;
   readonly evidence: {
-    readonly decide: (record: DecisionRecord) => Promise<void>;
+    readonly begin: EvidenceStore["begin"];
     readonly settle: (record: OutcomeRecord, sizes: RequestSizes) => void;
   };
   /** Called for every request, with its evidence. */

@@ -26,6 +26,8 @@ const NOTHING = { request: 0, answer: 0 };
 
 type Evidence = Runtime["evidence"];
 
+const NEVER_NEEDED = { needed: (): void => {} };
+
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_CODES);
 
 interface Allowance {
@@ -112,10 +114,11 @@ export function foldedRefusals(
 
   return {
     evidence: {
-      decide(record) {
-        if (!isFolded(record) || takeShare(record.workspace)) return evidence.decide(record);
+      begin(record, settled) {
+        if (!isFolded(record) || takeShare(record.workspace)) return evidence.begin(record, settled);
         left.set(record.requestId, record);
-        return Promise.resolve();
+        settled(null);
+        return NEVER_NEEDED;
       },
       settle(record, sizes) {
         // To look a new text up in a map, V8 puts it into its table of texts: that costs more than all the rest of a record.
@@ -159,12 +162,9 @@ function alike(decision: DecisionRecord): DecisionRecord {
 
 /** Whether it is known to be on disk. */
 async function writeOne(evidence: Evidence, { decision, outcome }: Sum): Promise<boolean> {
-  try {
-    await evidence.decide(decision);
-  } catch (error) {
-    // It was late and has landed after all; only its outcome may be missing.
-    if (!(error instanceof DuplicateDecisionError)) return false;
-  }
+  const error = await new Promise<Error | null>((resolve) => evidence.begin(decision, resolve).needed());
+  // A duplicate was late and has landed after all; only its outcome may be missing.
+  if (error !== null && !(error instanceof DuplicateDecisionError)) return false;
   evidence.settle(outcome, NOTHING);
   return true;
 }
@@ -179,12 +179,12 @@ export function meteredEvidence(
 ): Runtime["evidence"] {
   const running = new Map<string, { readonly token: string; readonly operation: Operation }>();
   return {
-    decide(record) {
+    begin(record, settled) {
       const { token, operation, outcome } = record;
       if (token !== undefined && outcome === "route" && isOperation(operation)) {
         running.set(record.requestId, { token, operation });
       }
-      return evidence.decide(record);
+      return evidence.begin(record, settled);
     },
     settle(record, sizes) {
       const known = running.size === 0 ? undefined : running.get(record.requestId);

@@ -1,5 +1,6 @@
 import type { ServerLimits } from "../http/capacity.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
+import type { EvidenceLimits } from "../store/evidence-queue.ts";
 import type { LogLevel } from "../telemetry/log-record.ts";
 import type { TlsFiles } from "./tls.ts";
 
@@ -58,6 +59,8 @@ export interface ServeOptions {
   readonly watch: boolean;
   /** Compiled policies; `null` for none. */
   readonly cache: CompileCache | null;
+  /** How long decisions gather that no answer needs, and how long an answer waits for its own; the store's defaults where absent. */
+  readonly evidence?: Pick<EvidenceLimits, "delay" | "maxWait">;
   /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
   readonly evidenceRetention?: number | null;
   /** Text where absent. */

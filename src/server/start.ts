@@ -94,7 +94,7 @@ async function open(
   opened.add("telemetry", telemetry.close, SLOW_TIME);
   // One process logs events that reach all of them.
   const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
-  const store = await (role.openStore ?? (() => openStore(options.database)))();
+  const store = await (role.openStore ?? (() => openStore(options.database, options.evidence)))();
   opened.add("the store", () => store.close(), SLOW_TIME);
   const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
   opened.add("retention", () => Promise.resolve(retention.stop()));

@@ -179,6 +179,12 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
       () => evidence.health().waiting,
     ),
     single(
+      "gauge",
+      "signalbox_evidence_unconfirmed_seconds",
+      "How long the store has owed the confirmation of a write; 0 where it owes none.",
+      () => evidence.health().owing / 1000,
+    ),
+    single(
       "counter",
       "signalbox_evidence_refused",
       "Decisions that could not be confirmed in time; their requests were refused. Most are written late.",

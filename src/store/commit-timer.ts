@@ -8,6 +8,7 @@ export class CommitTimer {
   readonly #isUrgent: () => boolean;
   #soon: ReturnType<typeof setImmediate> | null = null;
   #later: ReturnType<typeof setTimeout> | null = null;
+  #laterDelay = 0;
   #since = 0;
   #turnBegan = 0;
 
@@ -29,9 +30,12 @@ export class CommitTimer {
     this.#soon = setImmediate(this.#endTurn);
   }
 
-  /** Unless it is sent earlier. @param delay milliseconds */
+  /** Unless it is sent earlier; the shortest delay counts. @param delay milliseconds */
   sendLater(delay: number): void {
-    this.#later ??= setTimeout(this.#send, delay);
+    if (this.#later !== null && this.#laterDelay <= delay) return;
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#later = setTimeout(this.#send, delay);
+    this.#laterDelay = delay;
   }
 
   /** Sends nothing any more until the next call. */

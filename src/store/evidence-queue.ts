@@ -5,6 +5,7 @@ import {
   EvidenceUnavailableError,
   type EvidenceUnavailableReason,
   type EvidenceHealth,
+  type PendingDecision,
 } from "../evidence/evidence-store.ts";
 import { CommitTimer } from "./commit-timer.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
@@ -13,13 +14,15 @@ import { unknownOutcome } from "./stored-evidence.ts";
 /** How long the queue waits, and how much it keeps. Milliseconds and records. */
 export interface EvidenceLimits {
   /**
-   * Longest time that decisions gather while turns of the event loop are long, so while other requests are at work. Each
-   * batch costs about 200 µs of CPU, so that batches of one decision would cost a loaded process as much as all the rest.
+   * Longest time that needed decisions gather while turns of the event loop are long, so while other requests are at work.
+   * Each batch costs about 200 µs of CPU, so that batches of one decision would cost a loaded process as much as all the rest.
    */
   readonly gathering: number;
+  /** Longest time that a decision gathers which no answer needs yet; 0: it is written at once. */
+  readonly delay: number;
   /** Longest time that outcomes wait for a decision to share a commit with. */
   readonly outcomeDelay: number;
-  /** A commit that takes longer is given up: who waits is refused, until the store answers again. */
+  /** Longest time that an answer waits for its decision. After it the store is late, and further decisions are refused at once. */
   readonly maxWait: number;
   /** Decisions kept in memory; more are refused. Of outcomes twice as many: so much is left for those of decisions on disk. */
   readonly maxWaiting: number;
@@ -27,7 +30,8 @@ export interface EvidenceLimits {
 
 export const DEFAULT_EVIDENCE_LIMITS: EvidenceLimits = {
   gathering: 5,
-  outcomeDelay: 100,
+  delay: 0,
+  outcomeDelay: 250,
   maxWait: 1_000,
   maxWaiting: 10_000,
 };
@@ -43,21 +47,51 @@ export interface Appended {
 /** Writes one batch; resolves when it is on disk. */
 export type Append = (decisions: DecisionFields, outcomes: OutcomeFields) => Promise<Appended>;
 
-interface Waiter {
+/** One decision of a batch. */
+class Waiter implements PendingDecision {
+  batch: Batch;
+  readonly #need: (batch: Batch) => void;
+  readonly #settled: (error: Error | null) => void;
+  /** When an answer began to wait, on the clock of `performance.now()`. */
+  neededAt: number | null = null;
+  isSettled = false;
+
+  constructor(batch: Batch, need: (batch: Batch) => void, settled: (error: Error | null) => void) {
+    this.batch = batch;
+    this.#need = need;
+    this.#settled = settled;
+  }
+
+  needed(): void {
+    if (this.isSettled || this.neededAt !== null) return;
+    this.neededAt = performance.now();
+    this.#need(this.batch);
+  }
+
+  settle(error: Error | null): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.#settled(error);
+  }
+}
+
+interface Flush {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-/**
- * What gathers while the batch before is being written. Each item of `waiters` belongs to one decision, in order; `null`
- * where no request waits any more: the decision is late, and written nevertheless. Those come before the others.
- */
+/** What gathers while the batch before is being written. Each item of `waiters` belongs to one decision, in order. */
 interface Batch {
   readonly decisions: DecisionFields;
   readonly outcomes: OutcomeFields;
-  readonly waiters: (Waiter | null)[];
-  readonly flushes: Waiter[];
+  readonly waiters: Waiter[];
+  readonly flushes: Flush[];
+  /** An answer waits for one of its decisions. */
+  isNeeded: boolean;
 }
+
+/** A batch of so many decisions is written although nothing needs it: a larger one would hold the others up. */
+const LARGE_BATCH = 256;
 
 /** Requests whose outcomes were lost that are remembered; those beyond stay open until their process ends. */
 const MOST_UNENDED = 50_000;
@@ -65,12 +99,12 @@ const MOST_UNENDED = 50_000;
 /** Requests refused at once and still running that are remembered; outcomes of those beyond count as lost. */
 const MOST_DROPPED = 50_000;
 
-const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
+const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [], isNeeded: false });
 
 /**
- * Group commit: one batch is being written, the next one gathers and is sent when the one before has landed. A lone
- * decision of an idle process does not wait for others. Turning a record into text and appending it to a list
- * is all that a request costs the main thread.
+ * Group commit: one batch is being written, the next one gathers. It is sent at the end of the turn of the event loop in
+ * which an answer needs one of its decisions, or when its oldest decision or outcome has waited for its delay. Turning a
+ * record into text and appending it to a list is all that a request costs the main thread.
  */
 export class EvidenceQueue {
   readonly #append: Append;
@@ -78,8 +112,14 @@ export class EvidenceQueue {
   #gathering = emptyBatch();
   #flying: Batch | null = null;
   readonly #timer: CommitTimer;
+  /** When the batch that is being written was sent, on the clock of `performance.now()`. */
+  #sentAt = 0;
+  /** Since when the store owes a confirmation, through failures too, on the same clock; `null` where it owes none. */
+  #owingSince: number | null = null;
   #available = true;
   #late = false;
+  /** Runs while a batch is being written that is not late, and while an answer waits. */
+  #lateTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
   #refused = 0;
   #lost = 0;
@@ -98,28 +138,36 @@ export class EvidenceQueue {
     this.#timer = new CommitTimer(limits.gathering, isFlushed, () => this.#send());
   }
 
-  /**
-   * Resolves when the record is on disk. Once taken it is written, however late: when its caller is refused meanwhile, a
-   * provider may have been called already.
-   */
+  /** Of which an answer waits at once. */
   decide(record: DecisionRecord): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { decisions, waiters } = this.#gathering;
-      const obstacle = this.#obstacle();
-      if (obstacle !== null) {
-        this.#refused += 1;
-        this.#drop(record.requestId);
-        reject(new EvidenceUnavailableError(obstacle));
-        return;
-      }
-      // A sum of refusals that was refused comes again with the same id; its outcome has to be written then.
-      if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
-      const isFirst = !isAwaited(this.#gathering);
-      // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
-      decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
-      waiters.push({ resolve, reject });
-      if (isFirst) this.#sendSoon();
+      this.begin(record, (error) => (error === null ? resolve() : reject(error))).needed();
     });
+  }
+
+  /**
+   * Once taken a decision is written, however late: when its answer is refused meanwhile, a provider may have been called.
+   *
+   * @param settled called once: with `null` when the record is on disk
+   */
+  begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision {
+    const waiter = new Waiter(this.#gathering, this.#need, settled);
+    const obstacle = this.#obstacle();
+    if (obstacle !== null) {
+      this.#refused += 1;
+      this.#drop(record.requestId);
+      waiter.settle(this.#unavailable(obstacle));
+      return waiter;
+    }
+    // A sum of refusals that was refused comes again with the same id; its outcome has to be written then.
+    if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
+    const { decisions, waiters } = this.#gathering;
+    // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
+    decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
+    waiters.push(waiter);
+    if (this.#isDue(this.#gathering)) this.#sendSoon();
+    else this.#sendLater(this.#limits.delay);
+    return waiter;
   }
 
   /** The outcome of a decision that was not taken goes with it. */
@@ -129,11 +177,11 @@ export class EvidenceQueue {
     const { outcomes } = this.#gathering;
     if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
     outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
-    if (outcomes.length === OUTCOME_FIELDS) this.#sendLater();
+    if (outcomes.length === OUTCOME_FIELDS) this.#sendLater(this.#limits.outcomeDelay);
   }
 
   flush(): Promise<void> {
-    if (this.#late) return Promise.reject(new EvidenceUnavailableError("late"));
+    if (this.#late) return Promise.reject(this.#unavailable("late"));
     const { decisions, outcomes } = this.#gathering;
     const gathers = decisions.length + outcomes.length > 0;
     const batch = gathers ? this.#gathering : this.#flying;
@@ -161,7 +209,17 @@ export class EvidenceQueue {
       refused: this.#refused,
       lost: this.#lost,
       head: this.#head,
+      owing: this.#owing(),
     };
+  }
+
+  /** Milliseconds. */
+  #owing(): number {
+    return this.#owingSince === null ? 0 : performance.now() - this.#owingSince;
+  }
+
+  #unavailable(reason: EvidenceUnavailableReason): EvidenceUnavailableError {
+    return new EvidenceUnavailableError(reason, this.#owing());
   }
 
   #waiting(): number {
@@ -179,19 +237,26 @@ export class EvidenceQueue {
     if (this.#flying === null) this.#timer.sendSoon();
   }
 
-  /** Sends outcomes that no decision takes along. */
-  #sendLater(): void {
-    if (this.#flying === null) this.#timer.sendLater(this.#limits.outcomeDelay);
+  #sendLater(delay: number): void {
+    if (this.#flying === null) this.#timer.sendLater(delay);
   }
+
+  readonly #need = (batch: Batch): void => {
+    batch.isNeeded = true;
+    if (this.#flying !== null) this.#lookForLateAfter(this.#limits.maxWait);
+    // What is being written already needs no other batch.
+    if (batch === this.#gathering) this.#sendSoon();
+  };
 
   #send(): void {
     const batch = this.#gathering;
     this.#gathering = emptyBatch();
     this.#flying = batch;
     this.#timer.clear();
-    const deadline = setTimeout(() => this.#giveUp(batch), this.#limits.maxWait);
+    this.#sentAt = performance.now();
+    this.#owingSince ??= this.#sentAt;
+    this.#lookForLateAfter(this.#limits.maxWait);
     const land = (finish: () => void): void => {
-      clearTimeout(deadline);
       this.#late = false;
       // Before the callers are resolved: one that then flushes at once must not wait for a batch that is written already.
       this.#flying = null;
@@ -206,49 +271,79 @@ export class EvidenceQueue {
 
   #written(batch: Batch, { duplicates, lost, head }: Appended): void {
     this.#available = true;
+    this.#owingSince = null;
     this.#head = head;
     this.#lost += lost;
-    // One without a waiting request was written by an attempt of which only the confirmation was missing.
-    for (const position of duplicates) batch.waiters[position]?.reject(new DuplicateDecisionError());
-    for (const waiter of batch.waiters) waiter?.resolve();
+    // One that was refused was written by an attempt of which only the confirmation was missing.
+    for (const position of duplicates) batch.waiters[position]?.settle(new DuplicateDecisionError());
+    for (const waiter of batch.waiters) waiter.settle(null);
     for (const { resolve } of batch.flushes) resolve();
     this.#endUnended();
   }
 
-  /** The callers are refused; what they decided, and the outcomes, are tried again, before what has come since. */
+  /** Answers that wait are refused; all records are tried again, before what has come since. */
   #failed(batch: Batch): void {
     this.#available = false;
-    this.#refuse(batch, "failed");
-    const { decisions, outcomes, waiters, flushes } = this.#gathering;
+    this.#refuse(batch, "failed", Number.POSITIVE_INFINITY);
+    for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
+    const { decisions, outcomes, waiters, flushes, isNeeded } = this.#gathering;
     const room = Math.max(0, this.#outcomeRoom());
     for (let position = room; position < batch.outcomes.length; position += OUTCOME_FIELDS) {
       this.#lose(String(batch.outcomes[position + 1]));
     }
-    this.#gathering = {
+    const again: Batch = {
       decisions: batch.decisions.concat(decisions),
       outcomes: batch.outcomes.slice(0, room).concat(outcomes),
       waiters: batch.waiters.concat(waiters),
       flushes,
+      isNeeded,
     };
+    for (const waiter of again.waiters) waiter.batch = again;
+    this.#gathering = again;
   }
 
-  /** The store is late: everybody is refused, new ones at once, so that requests neither hang nor pile up. */
-  #giveUp(batch: Batch): void {
-    this.#late = true;
-    this.#refuse(batch, "late");
-    this.#refuse(this.#gathering, "late");
+  /** @param delay milliseconds; nothing changes where it looks already */
+  #lookForLateAfter(delay: number): void {
+    if (this.#lateTimer !== null) return;
+    // A process that stood still finds its timers due before the answers that have come meanwhile: those are read first.
+    this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay);
   }
 
-  /** Fails everything that waits for the batch; its decisions are kept. */
-  #refuse({ waiters, flushes }: Batch, reason: EvidenceUnavailableReason): void {
-    const error = new EvidenceUnavailableError(reason);
-    for (const [position, waiter] of waiters.entries()) {
-      if (waiter === null) continue;
-      this.#refused += 1;
-      waiter.reject(error);
-      waiters[position] = null;
+  /** Answers must neither hang nor pile up. Requests whose providers still work go on: their decisions may be on disk before they end. */
+  readonly #refuseLate = (): void => {
+    this.#lateTimer = null;
+    const flying = this.#flying;
+    if (flying === null) return;
+    const since = performance.now() - this.#limits.maxWait;
+    this.#late = this.#sentAt <= since;
+    let oldest = this.#late ? Number.POSITIVE_INFINITY : this.#sentAt;
+    for (const batch of [flying, this.#gathering]) {
+      oldest = Math.min(oldest, this.#refuse(batch, "late", since));
+      if (!this.#late) continue;
+      for (const { reject } of batch.flushes.splice(0)) reject(this.#unavailable("late"));
     }
-    for (const { reject } of flushes.splice(0)) reject(error);
+    if (!Number.isFinite(oldest)) return;
+    this.#lookForLateAfter(Math.max(1, Math.ceil(oldest - since)));
+  };
+
+  /**
+   * Refuses the answers that have waited since `until` or longer; their decisions are kept.
+   *
+   * @returns since when the longest of the others has waited; infinity where none waits
+   */
+  #refuse({ waiters }: Batch, reason: EvidenceUnavailableReason, until: number): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const waiter of waiters) {
+      const { neededAt } = waiter;
+      if (neededAt === null || waiter.isSettled) continue;
+      if (neededAt > until) {
+        oldest = Math.min(oldest, neededAt);
+        continue;
+      }
+      this.#refused += 1;
+      waiter.settle(this.#unavailable(reason));
+    }
+    return oldest;
   }
 
   /** Fields of outcomes that still may gather. */
@@ -279,12 +374,13 @@ export class EvidenceQueue {
     const { decisions, outcomes, flushes } = this.#gathering;
     // The closing caller writes once more by `flush`; after that the process must be able to end.
     if (this.#closed && !this.#available && flushes.length === 0) return;
-    if (flushes.length > 0 || isAwaited(this.#gathering)) this.#sendSoon();
-    else if (decisions.length + outcomes.length > 0) this.#sendLater();
+    const isDue = this.#available && this.#isDue(this.#gathering);
+    if (flushes.length > 0 || this.#gathering.isNeeded || isDue) this.#sendSoon();
+    else if (decisions.length > 0 && this.#available) this.#sendLater(this.#limits.delay);
+    else if (decisions.length + outcomes.length > 0) this.#sendLater(this.#limits.outcomeDelay);
   }
-}
 
-/** Somebody waits for the batch: the newest decision is not late. */
-function isAwaited({ waiters }: Batch): boolean {
-  return (waiters.at(-1) ?? null) !== null;
+  #isDue({ waiters }: Batch): boolean {
+    return waiters.length >= LARGE_BATCH || (waiters.length > 0 && this.#limits.delay === 0);
+  }
 }

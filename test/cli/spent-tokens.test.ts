@@ -5,6 +5,7 @@ import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src
 import type { RequestSizes } from "../../src/http/runtime.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+import { evidenceOf } from "../support/evidence-of.ts";
 
 const sizes = { request: 400, answer: 80 };
 const attempt = outcomeRecord("a").attempts[0];
@@ -59,7 +60,7 @@ describe("what a request counts for against a token's ceiling", () => {
   it("counts tokens and requests that may go to a provider, and of no others", () => {
     const spent: (string | number)[] = [];
     const evidence = meteredEvidence(
-      { decide: () => Promise.resolve(), settle: () => {} },
+      evidenceOf(() => Promise.resolve()),
       (token, tokens) => void spent.push(token, tokens),
     );
     const requests: Partial<DecisionRecord>[] = [
@@ -70,7 +71,7 @@ describe("what a request counts for against a token's ceiling", () => {
       { token: asIdentifier("t4"), outcome: "answer", operation: "models" },
     ];
     for (const [index, members] of requests.entries()) {
-      void evidence.decide(decisionRecord(`req_${index}`, members));
+      evidence.begin(decisionRecord(`req_${index}`, members), () => {});
       evidence.settle({ ...ended({}), requestId: asIdentifier(`req_${index}`) }, sizes);
     }
     expect(spent).toEqual(["t1", 120]);
@@ -86,10 +87,10 @@ it("a stream that its reader leaves early costs its input and what was sent", as
   const router = await startRouter({
     table: tableOver([upstream]),
     runtime: {
-      evidence: {
-        decide: () => Promise.resolve(),
-        settle: (record, reported) => void settled.push([record, reported]),
-      },
+      evidence: evidenceOf(
+        () => Promise.resolve(),
+        (record, reported) => void settled.push([record, reported]),
+      ),
     },
   });
   const response = await post(router, { ...hello, stream: true });

@@ -5,6 +5,8 @@ import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evid
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startTestServer } from "../support/server.ts";
+import type { Runtime } from "../../src/http/runtime.ts";
+import { evidenceOf } from "../support/evidence-of.ts";
 
 const anonymous = (id: string, reason = "invalid_api_key"): DecisionRecord =>
   decisionRecord(id, {
@@ -21,6 +23,11 @@ const refusal = (id: string): OutcomeRecord => ({ ...outcomeRecord(id, "refused"
 
 const NOTHING = { request: 0, answer: 0 };
 
+/** Waits as an answer does, whatever comes of it. */
+function decided(evidence: Runtime["evidence"], record: DecisionRecord): Promise<unknown> {
+  return new Promise((resolve) => evidence.begin(record, resolve).needed());
+}
+
 /** Evidence that keeps what it is given. */
 function memory() {
   const decisions: DecisionRecord[] = [];
@@ -28,14 +35,14 @@ function memory() {
   const state = { writable: true, failure: null as Error | null };
   let ids = 0;
   const refusals = foldedRefusals(
-    {
-      decide: (record) => {
+    evidenceOf(
+      (record) => {
         if (state.failure !== null) return Promise.reject(state.failure);
         decisions.push(record);
         return Promise.resolve();
       },
-      settle: (record) => void outcomes.push(record),
-    },
+      (record) => void outcomes.push(record),
+    ),
     () => state.writable,
     () => `req_sum${(ids += 1)}`,
     Date.now,
@@ -43,7 +50,7 @@ function memory() {
   const refuse = async (count: number, reason?: string, members: Partial<DecisionRecord> = {}): Promise<void> => {
     for (let number = 0; number < count; number++) {
       const id = `req_${reason ?? ""}${(ids += 1)}`;
-      await refusals.evidence.decide({ ...anonymous(id, reason), ...members }).catch(() => undefined);
+      await decided(refusals.evidence, { ...anonymous(id, reason), ...members });
       refusals.evidence.settle(refusal(id), NOTHING);
     }
   };
@@ -188,7 +195,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     const { refusals, decisions, outcomes } = memory();
     for (let number = 0; number < 500; number++) {
       const refused = number % 2 === 0;
-      await refusals.evidence.decide(decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
+      await decided(refusals.evidence, decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
       refusals.evidence.settle(outcomeRecord(`req_${number}`), NOTHING);
     }
     expect([decisions.length, outcomes.length]).toEqual([500, 500]);
@@ -197,25 +204,22 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
   it("do not take the room of others in the queue", async () => {
     const queue = new EvidenceQueue(() => new Promise(() => {}), {
       gathering: 0,
+      delay: 0,
       outcomeDelay: 1,
       maxWait: 60_000,
       maxWaiting: 1_000,
     });
-    const evidence = {
-      decide: (record: DecisionRecord) => queue.decide(record),
-      settle: (record: OutcomeRecord) => queue.settle(record),
-    };
     const refusals = foldedRefusals(
-      evidence,
+      queue,
       () => queue.health().state === "ok",
       () => "req_sum",
       Date.now,
     );
     for (let number = 0; number < 20_000; number++) {
-      void refusals.evidence.decide(anonymous(`req_${number}`)).catch(() => undefined);
+      refusals.evidence.begin(anonymous(`req_${number}`), () => {});
       refusals.evidence.settle(refusal(`req_${number}`), NOTHING);
     }
-    void refusals.evidence.decide(decisionRecord("req_good"));
+    refusals.evidence.begin(decisionRecord("req_good"), () => {});
     refusals.evidence.settle(outcomeRecord("req_good"), NOTHING);
     expect(queue.health()).toMatchObject({ waiting: 21, refused: 0, lost: 0 });
   });

@@ -40,7 +40,7 @@ async function routerOver(append: Append, limits: Partial<typeof DEFAULT_EVIDENC
   const router = await startRouter({
     table: tableOver([upstream]),
     runtime: {
-      evidence: { decide: (record) => queue.decide(record), settle: (record) => queue.settle(record) },
+      evidence: queue,
       evidenceStatus: () => queue.health(),
       degraded: () => (queue.health().state === "ok" ? [] : ["evidence"]),
     },

@@ -14,6 +14,7 @@ import {
   type UpstreamCall,
 } from "../support/router.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
+import { evidenceOf } from "../support/evidence-of.ts";
 
 /** A vector of three numbers that only this text has. */
 function vectorOf(text: string): readonly number[] {
@@ -315,11 +316,29 @@ describe("embeddings", () => {
     const upstream = await startUpstream(answerVectors);
     const router = await startRouter({
       table: vectorTable([upstream]),
-      runtime: { evidence: { decide: () => Promise.reject(new Error("disk")), settle: () => {} } },
+      runtime: { evidence: evidenceOf(() => Promise.reject(new Error("disk"))) },
     });
     const response = await embed(router, { input: "a" });
     expect(response.status).toBe(503);
     expect(await errorOf(response)).toMatchObject({ code: "evidence_unavailable" });
+  });
+
+  it("are not fetched before the record of a workspace with record: before_call", async () => {
+    const upstream = await startUpstream(answerVectors);
+    const disk = Promise.withResolvers<void>();
+    const base = vectorTable([upstream]);
+    const workspaces = Object.fromEntries(
+      Object.entries(base.workspaces).map(([id, row]) => [id, { ...row, record: "before_call" as const }]),
+    );
+    const router = await startRouter({
+      table: { ...base, workspaces },
+      runtime: { evidence: evidenceOf(() => disk.promise) },
+    });
+    const response = embed(router, { input: "a" });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(upstream.calls).toEqual([]);
+    disk.resolve();
+    expect((await response).status).toBe(200);
   });
 
   it("that were paid for and not given are counted", async () => {

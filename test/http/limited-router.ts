@@ -4,6 +4,7 @@ import { Quotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";
 import { startRouter, type Router } from "../support/router.ts";
 import { identity } from "../support/table.ts";
+import { evidenceOf } from "../support/evidence-of.ts";
 
 /** 2026-11-22T10:00:10Z. */
 export const NOW = Date.UTC(2026, 10, 22, 10, 0, 10);
@@ -50,7 +51,7 @@ export async function limited(
     router: await startRouter({
       table: withLimits(base, limits),
       identity: caller,
-      runtime: { quotas: quotas, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
+      runtime: { quotas: quotas, ...(decide === undefined ? {} : { evidence: evidenceOf(decide) }) },
     }),
     store,
   };

@@ -13,6 +13,8 @@ import {
   tableOver,
   until,
 } from "../support/router.ts";
+import type { Runtime } from "../../src/http/runtime.ts";
+import { evidenceOf } from "../support/evidence-of.ts";
 
 const streamed = { ...hello, stream: true };
 
@@ -548,7 +550,7 @@ describe("durability", () => {
     const disk = Promise.withResolvers<void>();
     const router = await startRouter({
       table: tableOver([upstream]),
-      runtime: { evidence: { decide: () => disk.promise, settle: () => {} } },
+      runtime: { evidence: evidenceOf(() => disk.promise) },
     });
     let answered = false;
     const request = post(router, body).then((response) => {
@@ -562,13 +564,57 @@ describe("durability", () => {
     expect(await request).not.toBe("");
   });
 
+  it.each([hello, streamed])("the record is needed by the answer, not while the provider works", async (body) => {
+    const events: string[] = [];
+    const upstream = await startUpstream(async (response) => {
+      await pause(40);
+      events.push("answer");
+      if (body === hello) return answerJson(response);
+      startSse(response);
+      response.end(sse(delta("x", "stop")) + sse("[DONE]"));
+    });
+    const evidence: Runtime["evidence"] = {
+      begin: (_record, settled) => ({
+        needed() {
+          events.push("needed");
+          settled(null);
+        },
+      }),
+      settle: () => {},
+    };
+    const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
+    expect(await (await post(router, body)).text()).not.toBe("");
+    expect(events).toEqual(["answer", "needed"]);
+  });
+
+  it.each([hello, streamed])(
+    "no provider is called before the record of a workspace with record: before_call",
+    async (body) => {
+      const upstream = await startUpstream((response) => answerJson(response));
+      const disk = Promise.withResolvers<void>();
+      const base = tableOver([upstream]);
+      const [workspace] = Object.values(base.workspaces);
+      if (workspace === undefined) throw new Error("no workspace");
+      const router = await startRouter({
+        table: { ...base, workspaces: { w: { ...workspace, record: "before_call" } } },
+        runtime: { evidence: evidenceOf(() => disk.promise) },
+      });
+      const request = post(router, body).then((response) => response.text());
+      await pause(50);
+      expect(upstream.calls).toEqual([]);
+      disk.resolve();
+      await request;
+      expect(upstream.calls).toHaveLength(1);
+    },
+  );
+
   it.each([hello, streamed, { ...hello, model: "unknown" }])(
     "without a record there is no answer: 503",
     async (body) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const router = await startRouter({
         table: tableOver([upstream]),
-        runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
+        runtime: { evidence: evidenceOf(() => Promise.reject(new Error("disk full"))) },
       });
       const response = await post(router, body);
       expect(response.status).toBe(503);
@@ -580,7 +626,7 @@ describe("durability", () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
       table: tableOver([upstream]),
-      runtime: { evidence: { decide: () => new Promise(() => {}), settle: () => {} } },
+      runtime: { evidence: evidenceOf(() => new Promise(() => {})) },
     });
     const response = await post(router, hello, { "x-request-timeout-ms": "60" });
     expect([response.status, (await errorOf(response)).code]).toEqual([504, "upstream_timeout_total"]);
@@ -591,7 +637,7 @@ describe("durability", () => {
     const disk = Promise.withResolvers<void>();
     const router = await startRouter({
       table: tableOver([bad]),
-      runtime: { evidence: { decide: () => disk.promise, settle: () => {} } },
+      runtime: { evidence: evidenceOf(() => disk.promise) },
     });
     let answered = false;
     const request = post(router, hello).then((response) => {
@@ -610,7 +656,7 @@ describe("durability", () => {
     const router = await startRouter({
       table: tableOver([upstream]),
       disabled: ["p-a"],
-      runtime: { evidence: { decide: () => Promise.reject(new Error("disk full")), settle: () => {} } },
+      runtime: { evidence: evidenceOf(() => Promise.reject(new Error("disk full"))) },
     });
     const response = await post(router, hello);
     expect([response.status, (await errorOf(response)).code]).toEqual([503, "evidence_unavailable"]);

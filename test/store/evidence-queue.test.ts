@@ -37,7 +37,7 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
       });
       return promise;
     },
-    { gathering: 0, outcomeDelay: 1, maxWait: 10_000, maxWaiting: 100, ...limits },
+    { gathering: 0, delay: 0, outcomeDelay: 1, maxWait: 10_000, maxWaiting: 100, ...limits },
   );
   return { queue, writes };
 }
@@ -63,7 +63,7 @@ describe("group commit", () => {
     expect([write.decisions, write.outcomes, next.decisions, next.outcomes]).toEqual([2, 0, 3, 1]);
     next.succeed();
     await Promise.all(second);
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS });
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS, owing: 0 });
   });
 
   it("resolves nothing before its batch is written", async () => {
@@ -141,6 +141,117 @@ describe("how long decisions gather", () => {
   });
 });
 
+describe("a decision that no answer needs yet", () => {
+  const begin = (queue: EvidenceQueue, id: string): { needed: () => void; ends: (string | null)[] } => {
+    const ends: (string | null)[] = [];
+    const pending = queue.begin(decisionRecord(id), (error) => ends.push(error === null ? null : error.message));
+    return { needed: () => pending.needed(), ends };
+  };
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it("gathers for its delay, and shares one commit with those that come meanwhile", async () => {
+    const { queue, writes } = makeQueue({ delay: 30 });
+    const began = performance.now();
+    for (const id of ["a", "b", "c"]) {
+      begin(queue, id);
+      await turn();
+    }
+    expect(writes).toHaveLength(0);
+    const write = await nextWrite(writes, 1);
+    expect(write.ids).toEqual(["a", "b", "c"]);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(29);
+    write.succeed();
+  });
+
+  it("is written in the turn in which an answer needs it, with all that has gathered", async () => {
+    const { queue, writes } = makeQueue({ delay: 60_000 });
+    const { needed, ends } = begin(queue, "a");
+    begin(queue, "b");
+    queue.settle(outcomeRecord("a"));
+    await turn();
+    expect(writes).toHaveLength(0);
+    needed();
+    await turn();
+    expect(writes).toMatchObject([{ ids: ["a", "b"], outcomes: 1 }]);
+    writes[0]?.succeed();
+    await expect.poll(() => ends).toEqual([null]);
+    needed();
+    await turn();
+    expect(writes).toHaveLength(1);
+  });
+
+  it("sends nothing further where its batch is being written already when it is needed", async () => {
+    const { queue, writes } = makeQueue({ delay: 60_000 });
+    const first = begin(queue, "a");
+    const urgent = begin(queue, "b");
+    urgent.needed();
+    const write = await nextWrite(writes, 1);
+    begin(queue, "c");
+    first.needed();
+    write.succeed();
+    await expect.poll(() => first.ends).toEqual([null]);
+    await turn();
+    await turn();
+    expect(writes).toHaveLength(1);
+  });
+
+  it("is written with 256 others although nothing needs them", async () => {
+    const { queue, writes } = makeQueue({ delay: 60_000, maxWaiting: 1_000 });
+    for (let number = 0; number < 255; number += 1) begin(queue, `r${number}`);
+    await turn();
+    expect(writes).toHaveLength(0);
+    begin(queue, "last");
+    const write = await nextWrite(writes, 1);
+    expect(write.decisions).toBe(256);
+    write.succeed();
+  });
+
+  it("is not refused by a store that is late, until its answer has waited as long", async () => {
+    const { queue, writes } = makeQueue({ delay: 1, maxWait: 40 });
+    const thinking = begin(queue, "a");
+    const write = await nextWrite(writes, 1);
+    const behind = begin(queue, "b");
+    await expect.poll(() => queue.refusing).toBe(true);
+    expect(queue.health()).toMatchObject({ state: "unavailable", refused: 0 });
+    expect(queue.health().owing).toBeGreaterThanOrEqual(39);
+    const refused = begin(queue, "c");
+    expect(refused.ends).toEqual([expect.stringMatching(/^the evidence store has not confirmed a write for 0\.\d s$/)]);
+    behind.needed();
+    const needed = performance.now();
+    await expect.poll(() => behind.ends).toHaveLength(1);
+    expect(performance.now() - needed).toBeGreaterThanOrEqual(38);
+    expect(thinking.ends).toEqual([]);
+    write.succeed();
+    await expect.poll(() => thinking.ends).toEqual([null]);
+    (await nextWrite(writes, 2)).succeed();
+    await expect.poll(() => queue.health().waiting).toBe(0);
+    expect(queue.health()).toMatchObject({ state: "ok", refused: 2, owing: 0 });
+  });
+
+  it("survives a commit that fails: it is tried again before its answer needs it", async () => {
+    const { queue, writes } = makeQueue({ delay: 1 });
+    const thinking = begin(queue, "a");
+    (await nextWrite(writes, 1)).fail();
+    await expect.poll(() => queue.health().state).toBe("unavailable");
+    const again = await nextWrite(writes, 2);
+    expect([again.ids, thinking.ends]).toEqual([["a"], []]);
+    again.succeed();
+    await expect.poll(() => thinking.ends).toEqual([null]);
+  });
+
+  it("is not refused for a process that stood still while the confirmation had come", async () => {
+    const { queue, writes } = makeQueue({ delay: 1, maxWait: 30 });
+    const answer = begin(queue, "a");
+    answer.needed();
+    const write = await nextWrite(writes, 1);
+    // The confirmation is behind the timer in the same turn of the event loop.
+    setTimeout(() => write.succeed(), 31);
+    for (const end = performance.now() + 60; performance.now() < end;);
+    await expect.poll(() => answer.ends).toHaveLength(1);
+    expect(answer.ends).toEqual([null]);
+  });
+});
+
 describe("a store that does not keep up", () => {
   it("refuses more decisions than may wait, and takes them again afterwards", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 3 });
@@ -203,7 +314,7 @@ describe("a store that does not keep up", () => {
     ]);
     next.succeed();
     await second;
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0, head: GENESIS });
+    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0, head: GENESIS, owing: 0 });
   });
 
   it("writes late decisions by itself, and takes one that was written already for written", async () => {

@@ -16,6 +16,7 @@ import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
 import { whenFileEnds } from "./file-end.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
+import { evidenceOf } from "./evidence-of.ts";
 
 /** What an upstream got, and whether its client stayed to the end. */
 export interface UpstreamCall {
@@ -111,14 +112,14 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   const runtime: Runtime = {
     snapshots,
     verify: (token) => (token === "good" ? { ok: true, identity: caller } : { ok: false, code: "invalid_api_key" }),
-    evidence: {
-      decide: (record) => {
+    evidence: evidenceOf(
+      (record) => {
         decisions.push(record);
         return Promise.resolve();
       },
-      settle: (record) => void outcomes.push(record),
-    },
-    evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS }),
+      (record) => void outcomes.push(record),
+    ),
+    evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS, owing: 0 }),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,

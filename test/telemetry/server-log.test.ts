@@ -28,12 +28,12 @@ describe("a server's log", () => {
   it("says once that the store fails, and once that it is well again", () => {
     vi.useFakeTimers();
     const { log, lines } = recordingLog();
-    let health: EvidenceHealth = { state: "ok", waiting: 0, refused: 0, lost: 0, head: null };
+    let health: EvidenceHealth = { state: "ok", waiting: 0, refused: 0, lost: 0, head: null, owing: 0 };
     const stop = new ServerLog(log).watchStore(() => health);
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([]);
     const fault = { cause: "file_removed", file: "a.db-wal" } as const;
-    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null, fault };
+    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null, owing: 2_000, fault };
     vi.advanceTimersByTime(3_000);
     health = { ...health, state: "ok", waiting: 0 };
     vi.advanceTimersByTime(3_000);

@@ -70,6 +70,10 @@ ${ENVIRONMENT_HELP}
                       file for the first key of an empty store, unless a terminal shows it: a new file of mode 0600
                       (default: first-key beside the database)
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
+  --evidence-delay MILLISECONDS
+                      longest time that a decision gathers while no answer needs it, 0 to 1000 (default: 20)
+  --evidence-wait SECONDS
+                      longest time that an answer waits for its decision to be on disk, up to 60; then 503 (default: 1)
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep all)
   --log-format FORMAT text, or json: one object a line on standard output, and text on
@@ -86,13 +90,22 @@ Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
 
 const LOG_FORMATS = ["text", "json"] as const;
 
+/** @throws {UsageError} naming the flag. */
+function readNumber(
+  flag: string,
+  given: string,
+  { least, most, unit }: { readonly least: number; readonly most: number; readonly unit: string },
+): number {
+  const number = Number(given);
+  if (given.trim() === "" || !Number.isFinite(number) || number < least || number > most) {
+    throw new UsageError(`${flag}: must be a number of ${unit} from ${least} to ${most}`);
+  }
+  return number;
+}
+
 /** Milliseconds. @throws {UsageError} naming the flag. */
 function readSeconds(given: string, flag: string): number {
-  const seconds = Number(given);
-  if (given.trim() === "" || !Number.isFinite(seconds) || seconds < 0 || seconds > 3_600) {
-    throw new UsageError(`${flag}: must be a number of seconds from 0 to 3600`);
-  }
-  return seconds * 1000;
+  return 1000 * readNumber(flag, given, { least: 0, most: 3_600, unit: "seconds" });
 }
 
 /** @throws {UsageError} where there is one without the other. */
@@ -178,6 +191,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "max-answer-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
     "drain-delay": { type: "string", default: "0" },
+    "evidence-delay": { type: "string", default: "20" },
+    "evidence-wait": { type: "string", default: "1" },
     "egress-proxy": { type: "boolean", default: false },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
@@ -219,6 +234,10 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     egressProxy: values["egress-proxy"],
     watch: !values["no-watch"],
     cache: compileCacheAt(values.cache, io.cwd, io.environment),
+    evidence: {
+      delay: readNumber("--evidence-delay", values["evidence-delay"], { least: 0, most: 1_000, unit: "milliseconds" }),
+      maxWait: 1000 * readNumber("--evidence-wait", values["evidence-wait"], { least: 0.1, most: 60, unit: "seconds" }),
+    },
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??
       readRetention(io.environment[RETENTION_VARIABLE], RETENTION_VARIABLE),

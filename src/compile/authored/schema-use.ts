@@ -173,6 +173,11 @@ export const workspace = object(
       description:
         "Running answers when a key is revoked: `end` them within a second, or let them `finish`. In both cases no further call begins.",
     },
+    record: {
+      enum: ["before_answer", "before_call"],
+      default: "before_answer",
+      description: "When a decision must be on disk: before the answer, or also before a provider is called.",
+    },
   },
   ["tier", "approve"],
 );

@@ -248,6 +248,7 @@ function normaliseWorkspace(
     limits: normaliseLimits(limits),
     // Left out where it says what holds without it: the revision of a table does not change by it.
     ...(row.on_revoke === "finish" ? { onRevoke: "finish" } : {}),
+    ...(row.record === "before_call" ? { record: "before_call" } : {}),
   };
 }
 

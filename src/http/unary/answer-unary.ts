@@ -7,7 +7,7 @@ import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
 import { stoppedError } from "../../dispatch/failures.ts";
-import type { RelayOutcome } from "../../dispatch/attempt.ts";
+import type { Recording, RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/gather.ts";
 import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
@@ -17,6 +17,7 @@ import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../authenticate.ts";
 import { admitToLimits, type Admission, type RelaySettlement } from "../admission.ts";
 import { NodeAnswer, untilDelivered } from "../node-answer.ts";
+import { mustPrecedeCalls, onDisk } from "../request-recording.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 
 /**
@@ -45,13 +46,12 @@ export async function answerUnary(
   if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
   let isCalled = false;
   try {
-    const recorded = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
-    // As for a stream (pipeline.ts).
-    const unrecorded = runtime.evidenceStatus().state === "ok" ? null : await recorded;
+    const recording = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
+    const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();
     isCalled = true;
-    return await new UnaryExchange(call, request, opened, route, bounds, recorded, admission).run();
+    return await new UnaryExchange(call, request, opened, route, bounds, recording, admission).run();
   } finally {
     if (isCalled) admission.end();
     else admission.release();
@@ -92,7 +92,7 @@ class UnaryExchange {
   readonly #opened: OpenedUnary;
   readonly #route: RouteRow;
   readonly #bounds: Bounds;
-  readonly #recorded: Promise<ServiceError | null>;
+  readonly #recording: Recording;
   readonly #admission: Admission;
   readonly #client: NodeAnswer;
 
@@ -102,7 +102,7 @@ class UnaryExchange {
     opened: OpenedUnary,
     route: RouteRow,
     bounds: Bounds,
-    recorded: Promise<ServiceError | null>,
+    recording: Recording,
     admission: Admission,
   ) {
     this.#call = call;
@@ -110,7 +110,7 @@ class UnaryExchange {
     this.#opened = opened;
     this.#route = route;
     this.#bounds = bounds;
-    this.#recorded = recorded;
+    this.#recording = recording;
     this.#admission = admission;
     this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
@@ -119,7 +119,7 @@ class UnaryExchange {
     const { recorder, snapshot } = this.#call;
     const { end, work } = await this.#wait();
     const { gathered, settlement } = work;
-    const unrecorded = await this.#recorded;
+    const unrecorded = await onDisk(this.#recording);
     const isGone = end === "gone" || this.#client.closed;
     const stop = end === "server_stopping" || end === "key_revoked" ? end : null;
     const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
@@ -173,7 +173,7 @@ class UnaryExchange {
     };
     const timer = setTimeout(() => giveUp("deadline"), Math.max(this.#bounds.deadline - performance.now(), 0) + GRACE);
     this.#client.onClose(() => giveUp("gone"));
-    void this.#recorded.then((error) => {
+    void this.#recording.result.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
     const stops: StopSource | undefined = this.#call.stops;

@@ -24,7 +24,7 @@ export async function startWorkers(
   version: string,
   say: (line: string) => void,
 ): Promise<Started> {
-  const { database, log } = options;
+  const { database, evidence = {}, log } = options;
   const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
   // PostgreSQL lets its writers take turns by itself, as those of replicas.
   const thread = isPostgresUrl(database) ? null : new LentThread(say);
@@ -50,7 +50,9 @@ export async function startWorkers(
     {},
     {
       openStore: () =>
-        thread === null ? openStore(database) : openSqliteStore({ path: database, startThread: thread.startThread }),
+        thread === null
+          ? openStore(database, evidence)
+          : openSqliteStore({ path: database, startThread: thread.startThread, evidence }),
       load: async () => {
         read = await loadConfiguration(options.config, options.config, options.environment ?? null);
         return read;

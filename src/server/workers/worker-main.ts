@@ -70,7 +70,7 @@ async function start({
   worker,
 }: Extract<ToWorkerProcess, { type: "start" }>): Promise<RunningServer | null> {
   try {
-    const { database } = options;
+    const { database, evidence = {} } = options;
     const started = await startServer(
       options,
       { ...process.env, [BUILD_VARIABLE]: build },
@@ -79,8 +79,8 @@ async function start({
       {
         openStore: () =>
           isPostgresUrl(database)
-            ? openStore(database)
-            : openSqliteStore({ path: database, startThread: borrowThread }),
+            ? openStore(database, evidence)
+            : openSqliteStore({ path: database, startThread: borrowThread, evidence }),
         load: () => {
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);

@@ -34,6 +34,7 @@ export const SETTING_EFFECTS = {
   timeout: { sentence: "how long calls may take", matters: true },
   exchange: { sentence: "what is sent to the provider for a request, not to which provider", matters: true },
   telemetry: { sentence: "what calls carry for tracing", matters: true },
+  evidence: { sentence: "when decisions are written", matters: true },
   keys: { sentence: "whether running answers of a revoked key may finish", matters: true },
   vocabulary: { sentence: "which values keys may carry; policies see others as `other`", matters: true },
   known_policies: { sentence: "without effect on policies that a store already has", matters: false },
@@ -125,6 +126,7 @@ const WORKSPACE: Effects<AuthoredWorkspace> = {
   default_moderation_route: "decides",
   limits: "limit",
   on_revoke: "keys",
+  record: "evidence",
 };
 
 const POLICIES: Effects<AuthoredPolicies> = {

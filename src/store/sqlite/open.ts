@@ -123,6 +123,7 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
   return {
     ...evidenceLog(link),
     decide: (record) => queue.decide(record),
+    begin: (record, settled) => queue.begin(record, settled),
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),
     health: () =>

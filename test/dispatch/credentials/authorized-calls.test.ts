@@ -112,7 +112,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     endpoints: new EndpointTracker(() => null),
     countsTokens: false,
     maxAnswerBytes: 100_000,
-    recorded: Promise.resolve(null),
+    recording: { result: Promise.resolve(null), needed: () => {} },
     answerHeaders: () => [],
   };
   return relayPlan(job, options.client ?? new Client());

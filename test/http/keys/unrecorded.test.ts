@@ -8,6 +8,7 @@ import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { errorOf, startRouter } from "../../support/router.ts";
 import { identity, table } from "../../support/table.ts";
 import { keyRecord } from "../../store/records.ts";
+import { evidenceOf } from "../../support/evidence-of.ts";
 
 async function start(more: Partial<Runtime> = {}) {
   const store = await openSqliteStore({ path: ":memory:" });
@@ -34,7 +35,7 @@ const CHANGES = [
 
 describe("a change of keys", () => {
   it.each(CHANGES)("that cannot be recorded is not made: %s", async (path, body) => {
-    const evidence = { decide: () => Promise.reject(new Error("the disk is full")), settle: () => undefined };
+    const evidence = evidenceOf(() => Promise.reject(new Error("the disk is full")));
     const { store, post } = await start({ evidence });
     const before = await store.keys.list();
     const response = await post(path, body);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { digestOf, LifecycleContext } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, expectDeclared, type MadeKey } from "./fixture.ts";
+import { evidenceOf } from "../../support/evidence-of.ts";
 
 const REPORT = {
   sha256: digestOf("report"),
@@ -169,14 +170,11 @@ describe("the order of a change", () => {
     const seen: string[] = [];
     const fixture = await Fixture.open({
       runtime: {
-        evidence: {
-          decide: ({ change }) => {
-            if (change !== undefined)
-              seen.push(`recorded with ${fixture.log.rows.length} rows, ${fixture.steps.length} applied`);
-            return Promise.resolve();
-          },
-          settle: () => undefined,
-        },
+        evidence: evidenceOf(({ change }) => {
+          if (change !== undefined)
+            seen.push(`recorded with ${fixture.log.rows.length} rows, ${fixture.steps.length} applied`);
+          return Promise.resolve();
+        }),
       },
     });
     const key = await fixture.key();
@@ -190,7 +188,7 @@ describe("the order of a change", () => {
   it("is not made where it cannot be recorded", async () => {
     let isFull = false;
     const decide = () => (isFull ? Promise.reject(new Error("the disk is full")) : Promise.resolve());
-    const { fixture, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
+    const { fixture, key } = await open({ runtime: { evidence: evidenceOf(decide) } });
     await fixture.observe({ a: "first" });
     await fixture.change(key, "a", "promotions");
     await fixture.observe({ a: "second" });
@@ -295,7 +293,7 @@ describe("at the same time", () => {
     const decide = async ({ change }: { readonly change?: unknown }): Promise<void> => {
       if (change !== undefined) await meanwhile.promote?.();
     };
-    const { fixture, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
+    const { fixture, key } = await open({ runtime: { evidence: evidenceOf(decide) } });
     await fixture.observe({ a: "first" });
     const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
     const elsewhere = await LifecycleContext.open(fixture.log, { now: Date.now() });

@@ -169,6 +169,7 @@ workspaces:
         budget: { tokens: 300000, per: day }
       simulations_per_minute: 10
     on_revoke: end
+    record: before_call
   retail:
     tier: standard
     approve:

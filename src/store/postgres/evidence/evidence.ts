@@ -76,6 +76,7 @@ export function openPostgresEvidence({ link, limits, lease, sealer, folder }: Po
   return {
     port: {
       decide: (record) => queue.decide(record),
+      begin: (record, settled) => queue.begin(record, settled),
       settle: (record) => queue.settle(record),
       flush: () => queue.flush(),
       async read(query) {
