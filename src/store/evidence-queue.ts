@@ -55,6 +55,8 @@ class Waiter implements PendingDecision {
   /** When an answer began to wait, on the clock of `performance.now()`. */
   neededAt: number | null = null;
   isSettled = false;
+  /** An attempt whose batch failed may have written it: a duplicate is this very decision then. */
+  wasTried = false;
 
   constructor(batch: Batch, need: (batch: Batch) => void, settled: (error: Error | null) => void) {
     this.batch = batch;
@@ -274,8 +276,10 @@ export class EvidenceQueue {
     this.#owingSince = null;
     this.#head = head;
     this.#lost += lost;
-    // One that was refused was written by an attempt of which only the confirmation was missing.
-    for (const position of duplicates) batch.waiters[position]?.settle(new DuplicateDecisionError());
+    for (const position of duplicates) {
+      const waiter = batch.waiters[position];
+      if (waiter?.wasTried === false) waiter.settle(new DuplicateDecisionError());
+    }
     for (const waiter of batch.waiters) waiter.settle(null);
     for (const { resolve } of batch.flushes) resolve();
     this.#endUnended();
@@ -285,6 +289,7 @@ export class EvidenceQueue {
   #failed(batch: Batch): void {
     this.#available = false;
     this.#refuse(batch, "failed", Number.POSITIVE_INFINITY);
+    for (const waiter of batch.waiters) waiter.wasTried = true;
     for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
     const { decisions, outcomes, waiters, flushes, isNeeded } = this.#gathering;
     const room = Math.max(0, this.#outcomeRoom());
@@ -306,7 +311,7 @@ export class EvidenceQueue {
   #lookForLateAfter(delay: number): void {
     if (this.#lateTimer !== null) return;
     // A process that stood still finds its timers due before the answers that have come meanwhile: those are read first.
-    this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay);
+    this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
   }
 
   /** Answers must neither hang nor pile up. Requests whose providers still work go on: their decisions may be on disk before they end. */
@@ -371,11 +376,11 @@ export class EvidenceQueue {
   }
 
   #scheduleNext(): void {
-    const { decisions, outcomes, flushes } = this.#gathering;
-    // The closing caller writes once more by `flush`; after that the process must be able to end.
-    if (this.#closed && !this.#available && flushes.length === 0) return;
+    const { decisions, outcomes, flushes, isNeeded } = this.#gathering;
     const isDue = this.#available && this.#isDue(this.#gathering);
-    if (flushes.length > 0 || this.#gathering.isNeeded || isDue) this.#sendSoon();
+    if (flushes.length > 0 || isNeeded || isDue) this.#sendSoon();
+    // The closing caller writes once more by `flush`; after that the process must be able to end.
+    else if (this.#closed && !this.#available) return;
     else if (decisions.length > 0 && this.#available) this.#sendLater(this.#limits.delay);
     else if (decisions.length + outcomes.length > 0) this.#sendLater(this.#limits.outcomeDelay);
   }

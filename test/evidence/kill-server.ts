@@ -21,7 +21,7 @@ import { endpoint, fakePolicies, identity, provider, route, table } from "../sup
 const [, , database = "", upstream = "", round = ""] = process.argv;
 
 async function serve(): Promise<string> {
-  const store = await openSqliteStore({ path: database });
+  const store = await openSqliteStore({ path: database, evidence: { delay: 20 } });
   const pools = new ConnectionPools();
   const rows = table({
     providers: [provider("p", { baseUrl: `${upstream}/v1` })],

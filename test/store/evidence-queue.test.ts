@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/evidence-queue.ts";
@@ -239,6 +239,16 @@ describe("a decision that no answer needs yet", () => {
     await expect.poll(() => thinking.ends).toEqual([null]);
   });
 
+  it("is not refused as a duplicate where only the confirmation of its first attempt was lost", async () => {
+    const { queue, writes } = makeQueue({ delay: 1 });
+    const thinking = begin(queue, "a");
+    (await nextWrite(writes, 1)).fail();
+    await expect.poll(() => queue.health().state).toBe("unavailable");
+    const other = begin(queue, "b");
+    (await nextWrite(writes, 2)).succeed({ duplicates: [0, 1] });
+    await expect.poll(() => [thinking.ends, other.ends]).toEqual([[null], [expect.stringContaining("already")]]);
+  });
+
   it("is not refused for a process that stood still while the confirmation had come", async () => {
     const { queue, writes } = makeQueue({ delay: 1, maxWait: 30 });
     const answer = begin(queue, "a");
@@ -370,6 +380,31 @@ describe("a store that does not keep up", () => {
     ]);
     last.succeed();
     await queue.flush();
+  });
+
+  it("refuses an answer that waits behind a failed batch of a queue that was closed meanwhile", async () => {
+    const { queue, writes } = makeQueue();
+    const first = queue.decide(decisionRecord("a"));
+    const write = await nextWrite(writes, 1);
+    const second = queue.decide(decisionRecord("b"));
+    queue.close();
+    write.fail();
+    await expect(first).rejects.toMatchObject({ reason: "failed" });
+    (await nextWrite(writes, 2)).fail();
+    await expect(second).rejects.toMatchObject({ reason: "failed" });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(writes).toHaveLength(2);
+  });
+
+  it("keeps no process alive with its watch for a late store", async () => {
+    const set = vi.spyOn(globalThis, "setTimeout");
+    const { queue, writes } = makeQueue({ maxWait: 60_000 });
+    const decided = queue.decide(decisionRecord("a"));
+    (await nextWrite(writes, 1)).succeed();
+    await decided;
+    const watch = set.mock.results[set.mock.calls.findIndex(([, delay]) => delay === 60_000)];
+    set.mockRestore();
+    expect((watch?.value as NodeJS.Timeout | undefined)?.hasRef()).toBe(false);
   });
 
   it("does not try for ever once it is closed", async () => {
