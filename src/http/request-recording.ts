@@ -9,6 +9,9 @@ import { OUT_OF_TIME, waitError } from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 
+/** A decision may gather as long (`--evidence-delay`): where the deadline is nearer it is written at once, so that the error of that deadline has its record. Milliseconds. */
+const LONGEST_DELAY = 1_000;
+
 /** A decision that is being recorded, and the caller's deadline, which ends the wait of its answer. */
 export class RequestRecording implements Recording {
   readonly result: Promise<ServiceError | null>;
@@ -43,6 +46,7 @@ export class RequestRecording implements Recording {
       if (error === null) return this.#end(null);
       this.#end(waitError(deadline, unrecorded(error)));
     });
+    if (deadline - performance.now() < LONGEST_DELAY) this.#pending.needed();
   }
 
   needed(): void {

@@ -632,6 +632,26 @@ describe("durability", () => {
     expect([response.status, (await errorOf(response)).code]).toEqual([504, "upstream_timeout_total"]);
   });
 
+  it("has its record when its deadline ends a provider's time, though decisions gather for longer", async () => {
+    const upstream = await startUpstream(() => {});
+    const written: string[] = [];
+    const evidence: Runtime["evidence"] = {
+      begin: ({ requestId }, settled) => ({
+        needed() {
+          setTimeout(() => {
+            written.push(requestId);
+            settled(null);
+          }, 10);
+        },
+      }),
+      settle: () => {},
+    };
+    const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
+    const response = await post(router, hello, { "x-request-timeout-ms": "60" });
+    expect([response.status, written]).toEqual([504, ["req_1"]]);
+    expect(upstream.calls).toHaveLength(1);
+  });
+
   it("an error is not sent before its record either", async () => {
     const bad = await startUpstream((response) => answerJson(response, {}, 500));
     const disk = Promise.withResolvers<void>();

@@ -39,12 +39,18 @@ describe("the wait of an answer for its record", () => {
   });
 
   it("does not begin before the answer needs the record: a provider's own time is not the store's", async () => {
-    const { recording, ends, store } = begin(performance.now() + 5);
+    const { recording, ends, store } = begin(performance.now() + 1_000);
     await vi.advanceTimersByTimeAsync(60_000);
     expect([ends, store.needed, vi.getTimerCount()]).toEqual([[], 0, 0]);
     recording.needed();
     recording.needed();
     expect(store.needed).toBe(1);
+  });
+
+  it("does not begin either with a near deadline, before which the record is written without a delay", async () => {
+    const { ends, store } = begin(performance.now() + 999);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([ends, store.needed, vi.getTimerCount()]).toEqual([[], 1, 0]);
   });
 
   it("ends when the record is on disk, and leaves no timer", async () => {
