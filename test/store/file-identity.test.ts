@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
@@ -8,40 +8,32 @@ import { temporaryFolder } from "./temporary-folder.ts";
 function watched(): { readonly path: string; readonly identity: FileIdentity } {
   const path = join(temporaryFolder(), "file");
   writeFileSync(path, "0123456789");
-  const identity = new FileIdentity(path);
-  expect(identity.look()).toEqual({ size: 10 });
-  expect(identity.isThere(true)).toBe(true);
-  return { path, identity };
+  return { path, identity: new FileIdentity(path) };
 }
 
-it("a file that grows is there", () => {
+it("a file that is still the same one has its present size", () => {
   const { path, identity } = watched();
+  expect(identity.look()).toBe(10);
   appendFileSync(path, "more");
-  expect(identity.isThere(true)).toBe(true);
-  appendFileSync(path, "more");
-  expect(identity.isThere(false)).toBe(false);
-  expect(identity.isThere(false)).toBe(true);
-  // Shorter than it was a moment ago, though longer than at first.
-  truncateSync(path, 12);
-  expect(identity.isThere(true)).toBe(false);
+  expect(identity.look()).toBe(14);
 });
 
-it.each<readonly [string, (path: string) => void]>([
-  ["was removed", (path) => rmSync(path)],
-  ["is shorter", (path) => truncateSync(path, 9)],
+it.each<readonly [string, (path: string) => void, string]>([
+  ["was removed", (path) => rmSync(path), "file_removed"],
   [
     "was replaced by a copy",
     (path) => {
       copyFileSync(path, `${path}.copy`);
       renameSync(`${path}.copy`, path);
     },
+    "file_replaced",
   ],
-])("a file that %s is not there", (_, change) => {
+])("a file that %s is reported", (_, change, cause) => {
   const { path, identity } = watched();
   change(path);
-  expect(identity.isThere(true)).toBe(false);
+  expect(identity.look()).toBe(cause);
 });
 
 it("a file that was not there in the beginning is not missed", () => {
-  expect(new FileIdentity(join(temporaryFolder(), "none")).isThere(true)).toBe(true);
+  expect(new FileIdentity(join(temporaryFolder(), "none")).look()).toBeNull();
 });

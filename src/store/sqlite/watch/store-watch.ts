@@ -1,13 +1,11 @@
-import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFault, EvidenceFaultCause, NotedHead } from "../../../evidence/evidence-store.ts";
 import { DiskHead } from "./disk-head.ts";
 import { FileIdentity } from "./file-identity.ts";
-import { MainFile } from "./main-file.ts";
+import { FileSizes, type Sizes } from "./file-sizes.ts";
 import { HeadNote, notedHeadPath, readNotedHead } from "./noted-head.ts";
-import { WalFile } from "./wal-file.ts";
 
 /**
  * How often a truncation is looked at again, and the pause between, milliseconds. Where other processes write and end
@@ -17,35 +15,25 @@ const LOOKS = 5;
 const PAUSE = 2;
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
 
-/**
- * How long a look at what the files hold stands, milliseconds. Every check sees whether a file was removed or replaced or
- * is shorter than before; only one that was cut and filled up again is seen so much later.
- */
-const FRESH = 8;
-
 /** How often the end of the log on disk is read, milliseconds. */
 const COMPARING = 1_000;
 
 /**
  * Watches the files of an open database: the main file, the write-ahead log (`-wal`) and its index (`-shm`). A file that
- * was removed or replaced may be put back; after a truncation only a restart helps.
+ * was removed or replaced may be put back; after a truncation only a restart helps. A file that was cut and filled up again
+ * between two looks is noticed when the end of the log is read.
  */
 export class StoreWatch {
   readonly #database: DatabaseSync;
   readonly #main: FileIdentity;
   readonly #wal: FileIdentity;
   readonly #index: FileIdentity;
-  readonly #mainFile: MainFile | null;
-  readonly #walFile: WalFile | null;
+  readonly #sizes: FileSizes | null;
   readonly #diskHead: DiskHead | null;
   readonly #note: HeadNote | null;
   #truncated: EvidenceFault | null = null;
   #diverged: EvidenceFault | null = null;
   #comparedAt = Number.NEGATIVE_INFINITY;
-  /** `performance.now()` of the newest look at what the files hold that found nothing. */
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Whether SQLite answered at the newest look: a database that was locked may be whole or not. */
-  #isJudged = false;
   #isRescued = false;
 
   /**
@@ -58,19 +46,14 @@ export class StoreWatch {
     this.#main = new FileIdentity(path);
     this.#wal = new FileIdentity(`${path}-wal`);
     this.#index = new FileIdentity(`${path}-shm`);
-    this.#mainFile = readOnly ? null : new MainFile(database);
+    this.#sizes = readOnly ? null : new FileSizes(database);
     this.#diskHead = readOnly ? null : new DiskHead(path);
     this.#note = readOnly ? null : new HeadNote(path);
-    // A file system without shared memory gets no write-ahead log.
-    this.#walFile =
-      this.#mainFile === null || !existsSync(this.#wal.path)
-        ? null
-        : new WalFile(database, this.#wal.path, this.#mainFile.pageSize);
   }
 
   /** What is wrong with the database; `null` while nothing is. Call it outside of transactions. */
   check(): EvidenceFault | null {
-    return this.#checkFiles() ?? this.#diverged;
+    return this.#checkFiles(false) ?? this.#diverged;
   }
 
   /**
@@ -86,7 +69,7 @@ export class StoreWatch {
     if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
     // A connection to another file would say nothing, one without a log would make a new one, and one to an empty file
     // would remove the log.
-    if (this.#checkFiles(0) !== null) return known;
+    if (this.#checkFiles(true) !== null) return known;
     this.#comparedAt = now;
     this.#note?.close();
     const head = this.#diskHead.compare(known);
@@ -106,72 +89,48 @@ export class StoreWatch {
   }
 
   close(): void {
-    this.#walFile?.close();
     this.#note?.close();
   }
 
-  /** @param fresh how long the newest look at what the files hold stands, milliseconds */
-  #checkFiles(fresh = FRESH): EvidenceFault | null {
+  /** @param isThorough looks at the sizes also where none is smaller than before */
+  #checkFiles(isThorough: boolean): EvidenceFault | null {
     if (this.#truncated !== null) return this.#truncated;
-    const now = performance.now();
-    const isFresh = now - this.#lookedAt < fresh;
-    // Of the main file a look has to see each size: only then it is known what a cut one lacks.
-    if (isFresh && this.#main.isThere(false) && this.#wal.isThere(true) && this.#index.isThere(true)) return null;
+    const found = this.#look();
+    if (found === null || "cause" in found) return found;
+    if (this.#sizes === null || (!isThorough && this.#sizes.haveGrown(found))) return null;
     for (let look = 1; ; look += 1) {
-      const fault = this.#look();
-      this.#lookedAt = fault === null && this.#isJudged ? now : Number.NEGATIVE_INFINITY;
-      if (fault?.cause !== "file_truncated") return fault;
-      if (look === LOOKS) return (this.#truncated = fault);
+      const truncated = this.#findTruncated(this.#sizes);
+      if (truncated === null) return null;
+      if (look === LOOKS) return (this.#truncated = faultOf(truncated, "file_truncated"));
       Atomics.wait(SLEEPER, 0, 0, PAUSE);
     }
   }
 
-  #look(): EvidenceFault | null {
-    this.#isJudged = true;
-    // Read first: a VACUUM between the readings then shows at the next look.
-    const dataVersion = this.#mainFile?.dataVersion() ?? 0;
-    // The frames are counted before any size is read: a file is never shorter than the frames counted before need.
-    const frames = this.#frames();
+  /** The fault of a file that is not the one that was opened, or else their sizes; `null` where nothing can be known. */
+  #look(): EvidenceFault | Sizes | null {
     const [main, wal, index] = [this.#main.look(), this.#wal.look(), this.#index.look()];
-    if (main !== null && "cause" in main) return faultOf(this.#main, main.cause);
-    if (wal !== null && "cause" in wal) {
-      if (wal.cause === "file_removed" && (index === null || "size" in index || index.cause === "file_removed")) {
-        this.#rescue();
-      }
-      return faultOf(this.#wal, wal.cause);
+    if (typeof main === "string") return faultOf(this.#main, main);
+    if (typeof wal === "string") {
+      if (wal === "file_removed" && (typeof index !== "string" || index === "file_removed")) this.#rescue();
+      return faultOf(this.#wal, wal);
     }
-    if (index !== null && "cause" in index) return faultOf(this.#index, index.cause);
+    if (typeof index === "string") return faultOf(this.#index, index);
     this.#isRescued = false;
-    return this.#findTruncated({ main: main?.size ?? null, wal: wal?.size ?? null }, frames, dataVersion);
+    // A file system without shared memory gets no write-ahead log.
+    return main === null ? null : { main, wal: wal ?? Number.MAX_SAFE_INTEGER };
   }
 
-  #frames(): number | null {
+  #findTruncated(sizes: FileSizes): FileIdentity | null {
     try {
-      return this.#walFile?.frames() ?? null;
-    } catch {
-      // Locked just now.
-      this.#isJudged = false;
-      return null;
-    }
-  }
-
-  #findTruncated(
-    { main, wal }: { readonly main: number | null; readonly wal: number | null },
-    frames: number | null,
-    dataVersion: number,
-  ): EvidenceFault | null {
-    try {
-      if (wal !== null && frames !== null && this.#walFile?.isTruncated(wal, frames) === true) {
-        return faultOf(this.#wal, "file_truncated");
-      }
-      if (main !== null && this.#mainFile?.isTruncated(main, frames, dataVersion) === true) {
-        return faultOf(this.#main, "file_truncated");
-      }
+      const truncated = sizes.findTruncated(() => {
+        const found = this.#look();
+        return found === null || "cause" in found ? null : found;
+      });
+      return truncated === null ? null : truncated === "main" ? this.#main : this.#wal;
     } catch {
       // Locked or unreadable just now; requests report such failures themselves.
-      this.#isJudged = false;
+      return null;
     }
-    return null;
   }
 
   /**
@@ -179,7 +138,7 @@ export class StoreWatch {
    * process. Not where a file was replaced: then another process works with files of its own.
    */
   #rescue(): void {
-    if (this.#isRescued || this.#mainFile === null) return;
+    if (this.#isRescued || this.#sizes === null) return;
     try {
       const { busy, log, checkpointed } = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
       this.#isRescued = busy === 0 && log === checkpointed;

@@ -1,0 +1,93 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import { readNumber } from "../../rows/row.ts";
+
+/** Bytes of the header of a write-ahead log and of that of each frame (sqlite.org/fileformat2.html, section 4.1). */
+const FILE_HEADER = 32;
+const FRAME_HEADER = 24;
+
+/** Bytes. */
+export interface Sizes {
+  readonly main: number;
+  /** Of the write-ahead log. */
+  readonly wal: number;
+}
+
+/**
+ * Whether a file became shorter although SQLite did not shorten it. It shortens the write-ahead log only without a frame
+ * in use, and the main file only after a `VACUUM`, which lowers the number of pages. It would fill missing bytes with
+ * zeros at the next checkpoint.
+ */
+export class FileSizes {
+  readonly #pageCount: StatementSync;
+  readonly #readDataVersion: StatementSync;
+  readonly #frames: StatementSync | null;
+  readonly #pageSize: number;
+  #dataVersion = 0;
+  /** The files have at least so many bytes. */
+  #least: Sizes = { main: 0, wal: 0 };
+
+  constructor(database: DatabaseSync) {
+    this.#pageCount = database.prepare("PRAGMA page_count");
+    this.#readDataVersion = database.prepare("PRAGMA data_version");
+    // Older versions take NOOP for a real checkpoint.
+    this.#frames = isAtLeast(database, [3, 51]) ? database.prepare("PRAGMA wal_checkpoint(NOOP)") : null;
+    this.#pageSize = readNumber(database.prepare("PRAGMA page_size").get() ?? {}, "page_size");
+    this.#dataVersion = this.#readVersion();
+  }
+
+  /** Whether neither file is shorter than at any look before: then nothing was truncated. */
+  haveGrown(sizes: Sizes): boolean {
+    if (sizes.main < this.#least.main || sizes.wal < this.#least.wal) return false;
+    this.#least = sizes;
+    return true;
+  }
+
+  /**
+   * The file that was truncated; `null` for none.
+   *
+   * @param read gives the sizes; `null` where a file is not the one that was opened
+   * @throws {Error} while the database is locked or cannot be read: nothing is known
+   */
+  findTruncated(read: () => Sizes | null): keyof Sizes | null {
+    // Read first: a VACUUM between the readings then shows at the next look.
+    const dataVersion = this.#readVersion();
+    // The frames are counted before any size is read: a file is never shorter than the frames counted before need.
+    const frames = this.#frames === null ? null : readNumber(this.#frames.get() ?? {}, "log");
+    const sizes = read();
+    if (sizes === null) return null;
+    const needed = frames === null || frames <= 0 ? 0 : FILE_HEADER + frames * (FRAME_HEADER + this.#pageSize);
+    if (sizes.wal < needed) return "wal";
+    const main = this.#leastOfMain(sizes.main, frames, dataVersion);
+    if (main === null) return "main";
+    this.#least = { main, wal: sizes.wal };
+    this.#dataVersion = dataVersion;
+    return null;
+  }
+
+  /** The least size from now on; `null` where the main file lacks bytes. */
+  #leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
+    const { main } = this.#least;
+    // Without frames, SQLite takes the number of pages from the file's size, so that it proves nothing.
+    const database = frames === 0 ? size : readNumber(this.#pageCount.get() ?? {}, "page_count") * this.#pageSize;
+    const least = frames === 0 ? main : Math.min(main, database);
+    if (size < least) {
+      // Another process may have run VACUUM between two looks; then what the file lacks is in the write-ahead log.
+      const lacking = (database - size) / this.#pageSize;
+      if (dataVersion === this.#dataVersion || (frames !== null && lacking > frames)) return null;
+      return size;
+    }
+    return Math.max(least, Math.min(size, database));
+  }
+
+  /** Changes with every commit of another connection. */
+  #readVersion(): number {
+    return readNumber(this.#readDataVersion.get() ?? {}, "data_version");
+  }
+}
+
+function isAtLeast(database: DatabaseSync, [major, minor]: readonly [number, number]): boolean {
+  const { version } = database.prepare("SELECT sqlite_version() AS version").get() ?? {};
+  const [first = 0, second = 0] = String(version).split(".").map(Number);
+  return first > major || (first === major && second >= minor);
+}
