@@ -64,6 +64,8 @@ export interface Attempt<Answer> {
 export interface AttemptReport {
   readonly candidate: Candidate;
   readonly simulated: boolean;
+  /** The call went through a forward proxy. */
+  readonly proxied: boolean;
   /** The candidate speaks another dialect than the caller. */
   readonly translated: boolean;
   readonly failure: UpstreamFailure | null;

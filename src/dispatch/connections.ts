@@ -22,6 +22,8 @@ export interface Connection {
   readonly authorize?: Authorize;
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
+  /** Calls go through a forward proxy. */
+  readonly proxied: boolean;
   /** Shared by every connection to the provider, so that a reload does not double its limit; the limits are those of the table that came last. */
   readonly limiter: ConcurrencyLimiter;
   /** Limits of the provider's endpoints that have one of their own, by endpoint id. */
@@ -113,6 +115,7 @@ export class ConnectionPools {
       headers: staticHeaders(provider, way),
       ...(authorize === null ? {} : { authorize }),
       simulated: way.simulatedOrigin !== null,
+      proxied: reach !== "any" && (this.#findProxy?.(new URL(target)) ?? null) !== null,
     };
   }
 

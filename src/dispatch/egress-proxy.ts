@@ -1,9 +1,12 @@
 import { Socket } from "node:net";
 import { Agent, buildConnector, Client, fetch, type RequestInit, type Response } from "undici";
 
+/** As of a URL: an empty port is that of the scheme. */
+type Target = Pick<URL, "protocol" | "hostname" | "port">;
+
 /** Finds the forward proxy of a connection; `null`: it is made directly. */
 export interface FindProxy {
-  (protocol: string, hostname: string, port: string): URL | null;
+  (target: Target): URL | null;
   /** The proxies in use: scheme, host and port, without credentials. */
   readonly origins: readonly string[];
   /** The same for libraries that take variables of an environment, with the proxies' credentials. */
@@ -46,16 +49,21 @@ export function proxyFromEnvironment(environment: Readonly<Record<string, string
     .toLowerCase()
     .split(/[\s,]+/)
     .filter((entry) => entry !== "");
-  const find = (protocol: string, hostname: string, port: string): URL | null => {
-    const bare = hostname.toLowerCase().replace(/^\[|\]$/g, "");
-    return exempt.some((entry) => covers(entry, bare, port)) ? null : protocol === "https:" ? secure : plain;
+  const find = (target: Target): URL | null => {
+    const bare = target.hostname.toLowerCase().replace(/^\[|\]$/g, "");
+    const isExempt = exempt.some((entry) => covers(entry, bare, portOf(target)));
+    return isExempt ? null : target.protocol === "https:" ? secure : plain;
   };
   const variables = { HTTPS_PROXY: secure.href, HTTP_PROXY: plain.href, NO_PROXY: read("NO_PROXY") };
   return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))], variables });
 }
 
-function originOf({ protocol, hostname, port }: URL): string {
-  return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+function portOf({ protocol, port }: Target): string {
+  return port || (protocol === "https:" ? "443" : "80");
+}
+
+function originOf(url: URL): string {
+  return `${url.protocol}//${url.hostname}:${portOf(url)}`;
 }
 
 /** `example.com`, `.example.com` and `*.example.com` cover the name and all below it; `*` all; a port limits an entry. */
@@ -78,10 +86,9 @@ export function throughProxy(
   timeout: number,
 ): buildConnector.connector {
   return (options, callback) => {
-    const port = options.port || (options.protocol === "https:" ? "443" : "80");
-    const proxy = find(options.protocol, options.hostname, port);
+    const proxy = find(options);
     if (proxy === null) return connect(options, callback);
-    openTunnel(proxy, `${options.hostname}:${port}`, timeout).then(
+    openTunnel(proxy, `${options.hostname}:${portOf(options)}`, timeout).then(
       (socket) => {
         if (options.protocol === "https:") connect({ ...options, httpSocket: socket }, callback);
         else callback(null, socket);

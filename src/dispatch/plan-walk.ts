@@ -173,7 +173,7 @@ export class PlanWalk<Answer> {
 
   #passBy(candidate: Candidate, simulated: boolean, end: CallEnd<Answer>, turnStartedAt: number): CallEnd<Answer> {
     const { failure } = end;
-    const report = { candidate, simulated, translated: false, failure, status: null, duration: 0 };
+    const report = { candidate, simulated, proxied: false, translated: false, failure, status: null, duration: 0 };
     this.#calls.report(report, performance.now() - turnStartedAt);
     return end;
   }
@@ -228,8 +228,8 @@ export class PlanWalk<Answer> {
         trace?.end(end);
       }
       const { failure, status } = end;
-      const { simulated } = connection;
-      const report = { candidate, simulated, translated: attempt.translated, failure, status, duration };
+      const { simulated, proxied } = connection;
+      const report = { candidate, simulated, proxied, translated: attempt.translated, failure, status, duration };
       if (end.unsent !== true) this.#calls.report(report, startedAt - turnStartedAt);
       return end;
     } finally {

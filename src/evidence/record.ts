@@ -164,6 +164,7 @@ export interface AttemptRecord {
   /** The endpoint spoke another protocol than the caller; absent in older records. */
   readonly translated?: boolean;
   readonly plaintext?: true; // The call was http without TLS in one's own network.
+  readonly proxied?: true; // The call went through a forward proxy.
   /** The flag of the provider's row that keeps the refused member out of its requests; absent where none does. */
   readonly flag?: Identifier;
   /** How many calls of a batch ended like this; one where absent. `duration` is that of the longest. */

@@ -213,22 +213,25 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
 
 /** How each candidate fared that was tried. */
 export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
-  return attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => {
-    const record = {
-      endpoint: asIdentifier(endpoint.id),
-      provider: asIdentifier(endpoint.provider),
-      region: asIdentifier(endpoint.region),
-      model: asIdentifier(endpoint.model),
-      failure: failure?.kind ?? null,
-      status,
-      duration: rounded(duration),
-      simulated,
-      translated,
-      ...(endpoint.plaintext === true && !simulated && { plaintext: true as const }),
-      ...(failure?.flag !== undefined && { flag: asIdentifier(failure.flag) }),
-    };
-    return calls === undefined ? record : { ...record, calls };
-  });
+  return attempts.map(
+    ({ candidate: { endpoint }, failure, status, duration, simulated, proxied, translated, calls }) => {
+      const record = {
+        endpoint: asIdentifier(endpoint.id),
+        provider: asIdentifier(endpoint.provider),
+        region: asIdentifier(endpoint.region),
+        model: asIdentifier(endpoint.model),
+        failure: failure?.kind ?? null,
+        status,
+        duration: rounded(duration),
+        simulated,
+        translated,
+        ...(endpoint.plaintext === true && !simulated && { plaintext: true as const }),
+        ...(proxied && { proxied: true as const }),
+        ...(failure?.flag !== undefined && { flag: asIdentifier(failure.flag) }),
+      };
+      return calls === undefined ? record : { ...record, calls };
+    },
+  );
 }
 
 /** Milliseconds to the microsecond: more digits mean nothing to readers. */

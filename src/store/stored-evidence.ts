@@ -127,6 +127,7 @@ const ATTEMPT = {
   simulated: isFlag,
   translated: isOptional(isFlag),
   plaintext: isOptional(isFlag),
+  proxied: isOptional(isFlag),
   flag: isOptional(isText),
   calls: isOptional(isNumber),
 } satisfies Record<keyof AttemptRecord, Check>;

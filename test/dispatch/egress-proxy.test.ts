@@ -147,14 +147,19 @@ describe("calls through a forward proxy", () => {
     const router = await startRouter({ table: tableOver([unreached, reached]), findProxy });
     expect((await post(router, hello)).status).toBe(200);
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(["proxy", null]);
+    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "proxy", proxied: true }, { failure: null }]);
+    expect(router.outcomes[0]?.attempts[1]).not.toHaveProperty("proxied");
     expect([unreached.calls.length, reached.calls.length]).toEqual([0, 1]);
   });
 });
 
 describe("NO_PROXY", () => {
-  const proxied = (entries: string, host: string, port = "443") =>
-    proxyFromEnvironment({ HTTPS_PROXY: "http://proxy.example", NO_PROXY: entries })?.("https:", host, port) !== null;
+  const proxied = (entries: string, host: string, port = "") =>
+    proxyFromEnvironment({ HTTPS_PROXY: "http://proxy.example", NO_PROXY: entries })?.({
+      protocol: "https:",
+      hostname: host,
+      port,
+    }) !== null;
 
   it.each([
     ["example.com", "example.com"],
@@ -200,6 +205,6 @@ it("a proxy that is no http URL is an error that does not quote it", () => {
 
 it.each(["HTTP_PROXY", "HTTPS_PROXY"])("%s alone carries calls of both schemes: none goes out directly", (name) => {
   const find = proxyFromEnvironment({ [name]: "http://127.0.0.1:1" });
-  expect(find?.("https:", "a.example", "443")?.port).toBe("1");
-  expect(find?.("http:", "a.example", "80")?.port).toBe("1");
+  expect(find?.({ protocol: "https:", hostname: "a.example", port: "" })?.port).toBe("1");
+  expect(find?.({ protocol: "http:", hostname: "a.example", port: "" })?.port).toBe("1");
 });

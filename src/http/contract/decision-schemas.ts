@@ -83,6 +83,7 @@ const ATTEMPT = whole({
   simulated: { type: "boolean" },
   translated: { type: ["boolean", "null"] },
   plaintext: { type: "boolean", description: "The call was http without TLS in a network of the operator's." },
+  proxied: { type: "boolean", description: "The call went through a forward proxy (`--egress-proxy`)." },
   flag: {
     ...NULLABLE_TEXT,
     description: "The flag to set in the provider's row, because it refuses a member of requests.",

@@ -214,16 +214,9 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
   };
 }
 
-function attemptAnswer({ model, translated, plaintext, flag, calls = 1, duration, ...attempt }: AttemptRecord) {
-  return {
-    ...attempt,
-    model: model ?? null,
-    translated: translated ?? null,
-    plaintext: plaintext === true,
-    flag: flag ?? null,
-    calls,
-    duration_ms: duration,
-  };
+function attemptAnswer({ duration, ...attempt }: AttemptRecord) {
+  const absent = { model: null, translated: null, plaintext: false, proxied: false, flag: null, calls: 1 };
+  return { ...absent, ...attempt, duration_ms: duration };
 }
 
 function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {

@@ -154,6 +154,7 @@ export function fixtureOf(stubs: readonly Stubbed[], log: CallLog): Fixture {
         pathPrefix: "",
         headers: [],
         simulated: false,
+        proxied: false,
         limiter: gate,
         endpointLimiters: new Map(),
         limiterOf: () => gate,
