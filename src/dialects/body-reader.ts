@@ -113,7 +113,7 @@ const TOOL_FRAME = 1_024;
 /** The most tokens of input beyond one for each byte: of what has no bytes in the body (pictures by address, documents) an allowance is added. */
 function inputAllowance(body: JsonObject, needs: readonly Capability[]): number {
   const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
-  return frame + (bringsMedia(needs) ? mediaAllowance(body, 0) : 0);
+  return frame + (bringsMedia(needs) ? mediaAllowance(body) : 0);
 }
 
 /** ASCII characters for one token. Texts of other scripts have about one token a character. */
@@ -152,17 +152,10 @@ const DOCUMENTS: ReadonlySet<string> = new Set([
 
 const MEDIA: ReadonlySet<Capability> = new Set(["image_input", "audio_input", "video_input", "file_input"]);
 
-const DEEPEST_MEDIA = 12;
-
-function mediaAllowance(value: JsonValue | undefined, depth: number): number {
-  if (depth > DEEPEST_MEDIA) return 0;
-  let sum = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) sum += mediaAllowance(item, depth + 1);
-  } else if (isJsonObject(value)) {
-    sum += allowanceOf(value["type"]);
-    for (const name in value) sum += mediaAllowance(value[name], depth + 1);
-  }
+function mediaAllowance(value: JsonValue | undefined): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let sum = isJsonObject(value) ? allowanceOf(value["type"]) : 0;
+  for (const each of Object.values(value)) sum += mediaAllowance(each);
   return sum;
 }
 

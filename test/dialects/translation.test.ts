@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { InferenceEvent } from "../../src/canon/generate/event.ts";
+import type { InferenceEvent, OpenBlock } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateFormat } from "../../src/dialects/emulate-format.ts";
@@ -101,6 +101,15 @@ describe("a translated stream", () => {
       events: [],
       ending: { failure: null, finish: "stop", usage, dropped: ["citations_dropped", "signature_dropped"] },
     });
+  });
+
+  it.each([
+    ["length", null],
+    ["tool_calls", { kind: "malformed", code: "malformed_tool_use" }],
+  ] as const)("whose arguments are no object fails where its end is a success: %s", (reason, failed) => {
+    const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
+    const last = new EndJudge({ parsesArguments: true }).events(events).at(-1);
+    expect(last).toMatchObject(failed === null ? { reason } : { type: "failure", failure: failed });
   });
 
   it("is truncated where the parser ends without a terminal", () => {
@@ -351,4 +360,28 @@ describe("a response schema requested as a tool", () => {
       finish: { reason: "stop" },
     });
   });
+});
+
+it("a delta of another kind than its block changes nothing in the collected answer", () => {
+  const deltas: readonly (InferenceEvent & { readonly index: number })[] = [
+    { type: "text", index: 0, text: "a", logprobs: [] },
+    { type: "citation", index: 0, citation: { url: "u", title: null, start: null, end: null } },
+    { type: "refusal", index: 0, text: "b" },
+    { type: "reasoning", index: 0, text: "c" },
+    { type: "signature", index: 0, signature: "d", family: "f" },
+    { type: "arguments", index: 0, json: "{}" },
+  ];
+  const blocks: readonly [OpenBlock, ...string[]][] = [
+    [{ kind: "text" }, "text", "citation"],
+    [{ kind: "refusal" }, "refusal"],
+    [{ kind: "reasoning", summary: false }, "reasoning", "signature"],
+    [{ kind: "tool_call", id: "c", name: "f" }, "arguments"],
+  ];
+  for (const [block, ...takes] of blocks) {
+    const opened: InferenceEvent = { type: "open", index: 0, block };
+    for (const delta of deltas) {
+      const isChanged = JSON.stringify(collectAnswer([opened, delta])) !== JSON.stringify(collectAnswer([opened]));
+      expect(isChanged, `${delta.type} in ${block.kind}`).toBe(takes.includes(delta.type));
+    }
+  }
 });

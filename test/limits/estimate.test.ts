@@ -97,6 +97,11 @@ describe("the most that a request may use", () => {
     };
     const wide = { ...large, contextWindow: null };
     expect(tokensOf(requested({ body, needs: ["image_input"] }), wide)).toBe(1_064 + 2 * 16_384 + 1);
+    let deep: object = { type: "image" };
+    for (let level = 0; level < 20; level += 1) deep = { content: [deep] };
+    expect(tokensOf(requested({ body: { max_tokens: 1, ...deep }, needs: ["image_input"] }), wide)).toBe(
+      1_064 + 16_384 + 1,
+    );
   });
 
   it("is an allowance where neither says anything", () => {

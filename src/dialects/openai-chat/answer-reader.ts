@@ -1,4 +1,4 @@
-import type { FinishReason, InferenceEvent, TokenLogprob } from "../../canon/generate/event.ts";
+import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
@@ -7,7 +7,8 @@ import { holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
 import { finishReason } from "../finish-reasons.ts";
 import { choiceFailure, failureIn } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { textOf } from "../json.ts";
+import { memberIn, textOf } from "../json.ts";
+import { readTokenLogprobs } from "../token-logprobs.ts";
 import { CitationPositions, readCitations, ToolFragments, ReasoningReader } from "./answer-parts.ts";
 
 /**
@@ -177,7 +178,7 @@ export class ChatAnswerReader extends AnswerEvents {
 
   #readContent(content: JsonValue | undefined, logprobs: JsonValue | undefined): void {
     if (typeof content === "string") {
-      this.blocks.text(content, logprobs === undefined ? undefined : readLogprobs(logprobs));
+      this.blocks.text(content, readTokenLogprobs(memberIn(logprobs, "content")));
     } else if (Array.isArray(content)) {
       for (const part of content) this.#readPart(isJsonObject(part) ? part : { type: "text", text: part });
     }
@@ -204,7 +205,7 @@ export class ChatAnswerReader extends AnswerEvents {
   }
 
   #readTexts(pieces: JsonValue | undefined, summary: boolean): void {
-    for (const piece of Array.isArray(pieces) ? pieces : [pieces ?? ""]) {
+    for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
       this.#reasoning.text(textOf(isJsonObject(piece) ? piece["text"] : piece), summary);
     }
   }
@@ -215,27 +216,6 @@ const MEDIA = /image|audio|video|file/;
 
 function isSaid(value: JsonValue | undefined, member: string): boolean {
   return isJsonObject(value) && typeof value[member] === "string" && value[member] !== "";
-}
-
-/** `logprobs.content` of a choice; entries without a token or a number are no log probabilities. */
-function readLogprobs(logprobs: JsonValue | undefined): readonly TokenLogprob[] {
-  const content = isJsonObject(logprobs) ? logprobs["content"] : null;
-  if (!Array.isArray(content)) return NONE;
-  return content.flatMap((entry) => readLogprob(entry) ?? []);
-}
-
-const NONE: readonly TokenLogprob[] = Object.freeze([]);
-
-function readLogprob(entry: JsonValue): TokenLogprob | null {
-  if (!isJsonObject(entry)) return null;
-  const { token, logprob, bytes, top_logprobs: top } = entry;
-  if (typeof token !== "string" || typeof logprob !== "number") return null;
-  return {
-    token,
-    logprob,
-    bytes: Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === "number") : null,
-    top: Array.isArray(top) ? top.filter((other) => isJsonObject(other)) : [],
-  };
 }
 
 /** Whether a chunk or completion says something in a member that no event carries. */

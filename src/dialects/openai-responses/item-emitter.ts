@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { BlockSequencer } from "../answer-events.ts";
 import type { Said } from "./ending.ts";
 import { textOf } from "../json.ts";
+import { readTokenLogprobs } from "../token-logprobs.ts";
 
 /** What has been reported of one output item. */
 interface Reported {
@@ -127,7 +128,7 @@ export class ItemEmitter implements Said {
     const { type, text, refusal } = part;
     if (!this.hasText(index, content)) {
       if (type === "output_text" && typeof text === "string")
-        this.text(index, content, text, readLogprobs(part["logprobs"]));
+        this.text(index, content, text, readTokenLogprobs(part["logprobs"]));
       else if (type === "refusal" && typeof refusal === "string") this.refused(index, content, refusal);
     }
     if (type === "reasoning_text" && typeof text === "string" && !this.hasReasoning(index)) {
@@ -208,24 +209,4 @@ function readCitation(annotation: JsonValue | undefined): Citation | null {
     start: hasPosition ? start : null,
     end: hasPosition ? end : null,
   };
-}
-
-/** Log probabilities of a delta or of a part; what is not one is left out. */
-export function readLogprobs(value: JsonValue | undefined): readonly TokenLogprob[] {
-  if (!Array.isArray(value) || value.length === 0) return NONE;
-  return value.flatMap((entry) => {
-    if (!isJsonObject(entry)) return [];
-    const { token, logprob, top_logprobs: top } = entry;
-    if (typeof token !== "string" || typeof logprob !== "number") return [];
-    return [
-      { token, logprob, bytes: readBytes(entry["bytes"]), top: Array.isArray(top) ? top.filter(isJsonObject) : [] },
-    ];
-  });
-}
-
-const NONE: readonly TokenLogprob[] = Object.freeze([]);
-
-function readBytes(value: JsonValue | undefined): readonly number[] | null {
-  if (!Array.isArray(value) || value.length === 0) return null;
-  return value.filter((byte): byte is number => typeof byte === "number");
 }

@@ -8,7 +8,8 @@ import { countIn, memberIn, numberOrNull, parseAnswerBytes, parseJsonText, textO
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { SseEventParser } from "../sse.ts";
 import { readUsage, type Said, type Terminal, terminalOf, terminalStatus, wholeTerminal } from "./ending.ts";
-import { ItemEmitter, readLogprobs } from "./item-emitter.ts";
+import { readTokenLogprobs } from "../token-logprobs.ts";
+import { ItemEmitter } from "./item-emitter.ts";
 
 /** Reads the items of an answer. It ignores kinds of events that have no meaning in other protocols. */
 class ResponseReader extends AnswerEvents {
@@ -38,6 +39,7 @@ class ResponseReader extends AnswerEvents {
     const emitter = this.#emitter;
     const index = numberOrNull(event["output_index"]) ?? 0;
     const content = numberOrNull(event["content_index"]) ?? 0;
+    const summary = numberOrNull(event["summary_index"]) ?? 0;
     const { delta, item, part, text } = event;
     switch (type) {
       case "response.output_item.added":
@@ -45,10 +47,10 @@ class ResponseReader extends AnswerEvents {
       case "response.output_item.done":
         return isJsonObject(item) ? emitter.done(index, item) : undefined;
       case "response.output_text.delta":
-        return emitter.text(index, content, textOf(delta), readLogprobs(event["logprobs"]));
+        return emitter.text(index, content, textOf(delta), readTokenLogprobs(event["logprobs"]));
       case "response.output_text.done":
         if (!emitter.hasText(index, content))
-          emitter.text(index, content, textOf(text), readLogprobs(event["logprobs"]));
+          emitter.text(index, content, textOf(text), readTokenLogprobs(event["logprobs"]));
         return;
       case "response.output_text.annotation.added":
         return emitter.annotation(index, content, event["annotation"]);
@@ -68,10 +70,9 @@ class ResponseReader extends AnswerEvents {
         if (!emitter.hasReasoning(index)) emitter.reasoning(index, content, textOf(text), false);
         return;
       case "response.reasoning_summary_text.delta":
-        return emitter.reasoning(index, numberOrNull(event["summary_index"]) ?? 0, textOf(delta), true);
+        return emitter.reasoning(index, summary, textOf(delta), true);
       case "response.reasoning_summary_text.done":
-        if (!emitter.hasReasoning(index))
-          emitter.reasoning(index, numberOrNull(event["summary_index"]) ?? 0, textOf(text), true);
+        if (!emitter.hasReasoning(index)) emitter.reasoning(index, summary, textOf(text), true);
         return;
       case "response.function_call_arguments.delta":
         return emitter.arguments(index, textOf(delta));

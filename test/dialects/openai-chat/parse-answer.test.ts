@@ -151,6 +151,12 @@ describe("a stream of a chat provider", () => {
       ["reasoning: r", "text: a"],
       "stop",
     ],
+    [
+      "a part of thinking without text",
+      [chunk({ content: [{ type: "thinking" }] }), chunk({ content: "a" }, "stop")],
+      ["text: a"],
+      "stop",
+    ],
     ["a refusal", [chunk({ refusal: "no" }), chunk({}, "stop"), done], ["refusal: no"], "refusal"],
     ["a value for length", [chunk({ content: "a" }, "model_length"), done], ["text: a"], "length"],
     [

@@ -206,12 +206,13 @@ describe("a provider's stream", () => {
       "a summary",
       [
         item("added", 0, thinking()),
+        event("reasoning_summary_text.delta", 0, { delta: "a" }),
         event("reasoning_summary_text.delta", 0, { summary_index: 0, delta: "a" }),
-        event("reasoning_summary_text.done", 0, { summary_index: 0, text: "a" }),
+        event("reasoning_summary_text.done", 0, { summary_index: 0, text: "aa" }),
         event("reasoning_summary_text.delta", 0, { summary_index: 1, delta: "b" }),
-        item("done", 0, thinking({ summary: [{ text: "a" }, { text: "b" }], encrypted_content: "x" })),
+        item("done", 0, thinking({ summary: [{ text: "aa" }, { text: "b" }], encrypted_content: "x" })),
       ],
-      "a\n\nb",
+      "aa\n\nb",
       true,
       "x",
     ],
@@ -291,7 +292,8 @@ describe("a provider's stream", () => {
     const logprob = { token: "a", logprob: -1, bytes: [97], top_logprobs: [{ token: "b", logprob: -2, bytes: [98] }] };
     const cited = { type: "url_citation", url: "https://x.example", title: "X", start_index: 0, end_index: 1 };
     const file = { type: "file_citation", file_id: "f" };
-    const part = { type: "output_text", text: "a", annotations: [cited, file], logprobs: [logprob] };
+    const faulty = [{ token: "b" }, { logprob: -1 }, null];
+    const part = { type: "output_text", text: "a", annotations: [cited, file], logprobs: [logprob, ...faulty] };
     const expected = {
       kind: "text",
       text: "a",
@@ -299,7 +301,7 @@ describe("a provider's stream", () => {
       citations: [{ url: "https://x.example", title: "X", start: 0, end: 1 }],
     };
     const streamed = [
-      event("output_text.delta", 0, { delta: "a", logprobs: [logprob] }),
+      event("output_text.delta", 0, { delta: "a", logprobs: part.logprobs }),
       event("output_text.annotation.added", 0, { annotation: cited }),
       event("content_part.done", 0, { part }),
       item("done", 0, message(part)),
