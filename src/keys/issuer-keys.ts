@@ -52,11 +52,10 @@ export class RemoteKeys {
     return this.#age() < STALE ? (this.#known?.find ?? null) : null;
   }
 
-  /** The keys, fetched again where that may be; `null` where they are those that the caller has. @param seen in which a key was not found. */
+  /** The keys, fetched again where the pause since the last fetch allows it. @param seen in which a key was not found. */
   async renewed(seen: KeyFinder): Promise<KeyFinder | null> {
     if (this.#known?.find === seen) await this.#renew();
-    const found = this.#known?.find ?? null;
-    return found === seen ? null : found;
+    return this.#known?.find ?? null;
   }
 
   #age(): number {

@@ -16,8 +16,9 @@ import {
 
 export const DAY = 24 * 60 * 60_000;
 
-/** The longest life of a key unless the operator sets another ceiling, milliseconds. */
-const DEFAULT_MAXIMUM_LIFETIME = 400 * DAY;
+/** The longest life of a key. */
+const MAXIMUM_DAYS = 400;
+const MAXIMUM_LIFETIME = MAXIMUM_DAYS * DAY;
 
 /** How long a rotated key still works by default (docs/keys.md#making-listing-rotating-revoking), milliseconds. */
 const DEFAULT_OVERLAP = DAY;
@@ -28,8 +29,6 @@ const MAXIMUM_LABELS = 32;
 export type Clock = () => number;
 
 export interface KeyOptions extends NewKey {
-  /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
-  readonly maximumLifetime?: number;
   /** Default: at random. */
   readonly publicId?: string;
 }
@@ -65,10 +64,6 @@ export function importKey(
   return issue(checkGrant({ ...options, environment }, clock), { text, publicId }).record;
 }
 
-export interface RotateOptions extends Rotation {
-  readonly maximumLifetime?: number;
-}
-
 interface RotatedKey extends CreatedKey {
   /** The replaced key, with its new expiry. */
   readonly previous: KeyRecord;
@@ -81,22 +76,16 @@ interface RotatedKey extends CreatedKey {
  * @throws {KeyNotActiveError} for a key that is revoked or expired: rotation must not revive it
  * @throws {KeyRotatedError} for a key that has been rotated already: its life is that of its overlap, and the new key's would be too
  */
-export function prepareRotation(
-  old: KeyRecord,
-  options: RotateOptions,
-  clock: Clock,
-  randomBytes: RandomBytes,
-): RotatedKey {
+export function prepareRotation(old: KeyRecord, options: Rotation, clock: Clock, randomBytes: RandomBytes): RotatedKey {
   const overlap = options.overlap ?? DEFAULT_OVERLAP;
-  const maximumLifetime = options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME;
-  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > maximumLifetime) {
-    throw new KeyOptionError("overlap", `give a duration from 0 to ${describeDays(maximumLifetime)}`);
+  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > MAXIMUM_LIFETIME) {
+    throw new KeyOptionError("overlap", `give a duration from 0 to ${MAXIMUM_DAYS} days`);
   }
   const now = Math.trunc(clock());
   if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(old.id);
   if (old.replacedBy !== null) throw new KeyRotatedError(old.id);
-  const lifetime = Math.min(old.expiresAt - old.createdAt, maximumLifetime);
-  const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now, maximumLifetime);
+  const lifetime = Math.min(old.expiresAt - old.createdAt, MAXIMUM_LIFETIME);
+  const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now);
   const { workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
   const created = issue(
     {
@@ -133,7 +122,7 @@ export function prepareRotation(
 export async function rotateKey(
   keys: KeyStore,
   id: string,
-  options: RotateOptions,
+  options: Rotation,
   clock: Clock,
   randomBytes: RandomBytes,
 ): Promise<RotatedKey | null> {
@@ -168,7 +157,7 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     labels: checkLabels(labels),
     exchange,
     limits: checkLimits(options.limits ?? null),
-    expiresAt: checkExpiry(options.expiresAt, now, options.maximumLifetime ?? DEFAULT_MAXIMUM_LIFETIME),
+    expiresAt: checkExpiry(options.expiresAt, now),
     createdAt: now,
     createdBy: options.createdBy,
     rotatedFrom: null,
@@ -229,17 +218,12 @@ function checkLabels(labels: readonly string[]): readonly string[] {
   return [...new Set(labels.map((label) => checkName("labels", label)))].toSorted();
 }
 
-function checkExpiry(expiresAt: number, now: number, maximumLifetime: number): number {
+function checkExpiry(expiresAt: number, now: number): number {
   if (!Number.isSafeInteger(expiresAt) || expiresAt <= now) {
     throw new KeyOptionError("expires_at", "give a time in the future");
   }
-  if (expiresAt - now > maximumLifetime) {
-    throw new KeyOptionError("expires_at", `give a time at most ${describeDays(maximumLifetime)} from now`);
+  if (expiresAt - now > MAXIMUM_LIFETIME) {
+    throw new KeyOptionError("expires_at", `give a time at most ${MAXIMUM_DAYS} days from now`);
   }
   return expiresAt;
-}
-
-function describeDays(milliseconds: number): string {
-  const days = Math.floor(milliseconds / DAY);
-  return days >= 1 ? `${days} days` : `${Math.floor(milliseconds / 1000)} seconds`;
 }

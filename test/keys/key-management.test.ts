@@ -78,6 +78,14 @@ describe("a named key", () => {
     expect(await makeNamed()).toBe(publicIdFor(["named key", "w", "n", 1]));
   });
 
+  it("is refused another environment after a rotation, and no other expiry", async () => {
+    const old = (await store.keys.get(await makeNamed()))!;
+    const { record, previous } = prepareRotation(old, { createdBy: "k" }, Date.now, randomBytes);
+    await store.keys.rotate(old.id, record, previous.expiresAt);
+    expect(await put(store.keys, { expiresAt: Date.now() + 700_000 })).toHaveProperty("existing");
+    await expect(put(store.keys, { environment: "staging" })).rejects.toThrow("differs");
+  });
+
   it("gets other grants in every key of its line, even where it is rotated meanwhile", async () => {
     const id = await makeNamed();
     let rotated = "";

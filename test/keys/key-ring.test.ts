@@ -105,6 +105,19 @@ describe("KeyRing.verify", () => {
   });
 });
 
+it("KeyRing.allowsOrigin: a web origin is allowed while a key that lists it is neither revoked nor expired", () => {
+  const exchange = { maximumLifetime: 60, operations: null, routes: null, origins: ["https://a.example"] };
+  const ring = new KeyRing();
+  const { record } = make({ exchange });
+  ring.apply([record]);
+  const allows = (origin: string, now = NOW): boolean => ring.allowsOrigin(origin, now);
+  expect(allows("https://a.example", record.expiresAt - 1)).toBe(true);
+  expect(allows("https://a.example", record.expiresAt)).toBe(false);
+  expect(allows("https://b.example")).toBe(false);
+  ring.apply([{ ...record, status: "revoked", revokedAt: NOW }]);
+  expect(allows("https://a.example")).toBe(false);
+});
+
 describe("KeyRing, late records", () => {
   it("do not give a rotated key its old expiry again", () => {
     const ring = new KeyRing();

@@ -6,7 +6,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 
 /** What can open a connection: modules of Node and libraries. Types alone cannot. */
 const CALLS =
-  /(?:^|[^.\w#])fetch\(|^import (?!type )[^;]*from "(?:undici|node:(?:http|https|http2|net|tls|dgram|dns)(?:\/promises)?)"|(?:from|import\()\s*"(?:google-auth-library|@aws-sdk\/[^"]+|@smithy\/credential[^"]+|@opentelemetry\/exporter[^"]+|ofetch|postgres)"/m;
+  /(?:^|[^.\w#`])fetch[(),]|^import (?!type )[^;]*from "(?:undici|node:(?:http|https|http2|net|tls|dgram|dns)(?:\/promises)?)"|(?:from|import\()\s*"(?:google-auth-library|@aws-sdk\/[^"]+|@smithy\/credential[^"]+|@opentelemetry\/exporter[^"]+|ofetch|postgres)"/m;
 
 /** Each with whom it calls, and by whose choice. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {

@@ -168,8 +168,9 @@ describe("keys of an issuer", () => {
       "address_refused",
     ],
     ["that is no object", () => [], "discovery_mismatch"],
+    ["that is null", () => null, "discovery_mismatch"],
     ["that is very large", () => "x".repeat(300_000), "too_large"],
-    ["that is no JSON", () => null, "not_json"],
+    ["that is no JSON", () => "<html>", "not_json"],
     ["that redirects", () => 302, "status"],
     ["that fails", () => 500, "status"],
   ])("are unavailable with a discovery document %s", async (_, document, failure) => {
@@ -177,7 +178,7 @@ describe("keys of an issuer", () => {
     idp.interfere = (_incoming, response) => {
       const value = document(idp.issuer);
       if (typeof value === "number") response.writeHead(value, { location: "/jwks" }).end();
-      else response.end(value === null ? "<html>" : JSON.stringify(value));
+      else response.end(typeof value === "string" ? value : JSON.stringify(value));
     };
     const { admit, failures } = judge();
     expect(await admit(await workloadJwt(idp.issuer, first), rulesOf(discovered(idp.issuer)))).toEqual({
