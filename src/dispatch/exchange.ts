@@ -43,18 +43,16 @@ const SWITCHING_PROTOCOLS = 101;
 /** One upstream call: its socket, its deadlines, its one end. */
 export class Exchange implements CarriedCall {
   readonly #listener: ExchangeListener;
+  readonly #connection: Connection;
   readonly #request: ExchangeRequest;
   #controller: Dispatcher.DispatchController | null = null;
   #carrier: ProviderClient | null = null;
-  #connection: Connection | null = null;
   /** Credentials included. */
   #headers: readonly string[] = [];
   /** The connection had been idle when the request was sent over it. */
   #overIdle = false;
   #sentAt = 0;
   #sawByte = false;
-  /** The connection carries the call at this moment. */
-  #carried = false;
   #resent = false;
   #timer: NodeJS.Timeout | null = null;
   #sawHeaders = false;
@@ -68,7 +66,8 @@ export class Exchange implements CarriedCall {
   /** Since when the client does not read: the provider's silence is not its fault. `null` while it does. */
   #pausedAt: number | null = null;
 
-  constructor(request: ExchangeRequest, listener: ExchangeListener) {
+  constructor(connection: Connection, request: ExchangeRequest, listener: ExchangeListener) {
+    this.#connection = connection;
     this.#request = request;
     this.#listener = listener;
     const now = performance.now();
@@ -78,16 +77,16 @@ export class Exchange implements CarriedCall {
   }
 
   /** @param traceHeaders sent besides the request's; names and values by turns. */
-  start(connection: Connection, traceHeaders: readonly string[] = []): void {
+  start(traceHeaders: readonly string[] = []): void {
     this.#watch();
-    this.#connection = connection;
     const { headers } = this.#request;
+    const { authorize, dispatcher } = this.#connection;
     this.#headers = traceHeaders.length === 0 ? headers : [...headers, ...traceHeaders];
-    if (connection.authorize === undefined) this.#dispatch(connection.dispatcher);
-    else void this.#authorized(connection, connection.authorize);
+    if (authorize === undefined) this.#dispatch(dispatcher);
+    else void this.#authorized(authorize);
   }
 
-  async #authorized(connection: Connection, authorize: Authorize): Promise<void> {
+  async #authorized(authorize: Authorize): Promise<void> {
     const { path, body } = this.#request;
     const headers = this.#headers;
     let credentials: readonly string[];
@@ -103,7 +102,7 @@ export class Exchange implements CarriedCall {
     this.#silenceEnds = now + this.#request.timeouts.firstByte;
     if (this.#request.awaitsOutput) this.#outputDue = now + this.#request.timeouts.firstToken;
     this.#headers = [...headers, ...credentials];
-    this.#dispatch(connection.dispatcher);
+    this.#dispatch(this.#connection.dispatcher);
   }
 
   #dispatch(dispatcher: Dispatcher): void {
@@ -170,7 +169,6 @@ export class Exchange implements CarriedCall {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#carried = true;
     this.#overIdle = this.#carrier?.begin() ?? false;
     this.#sentAt = performance.now();
     // Given up while it waited for a free connection.
@@ -213,14 +211,14 @@ export class Exchange implements CarriedCall {
     if (failure.kind !== "reset") return this.#fail(failure);
     // Nothing of the request was sent: it failed before it had a connection.
     if (!this.begun) return this.#fail({ ...failure, kind: "connect" });
-    if (!this.#metClosedConnection || this.#connection === null) return this.#fail(failure);
+    if (!this.#metClosedConnection) return this.#fail(failure);
     this.#resent = true;
     this.#dispatch(this.#connection.freshDispatcher);
   }
 
   #leaveConnection(): void {
-    if (this.#carried) this.#carrier?.end();
-    this.#carried = false;
+    // A new connection for the second try counts a call that it did not begin; that count is of no use to it.
+    if (this.begun) this.#carrier?.end();
   }
 
   /** The request was lost on a connection that its other end had closed before, as far as can be seen; once for one call. */

@@ -54,7 +54,6 @@ export class Outbox {
 
   /** The stream has output, or has ended properly. @returns as `add` does. */
   release(): boolean {
-    if (this.#released) return true;
     this.#released = true;
     if (!this.#durable) this.#recording.needed();
     return this.#flush();

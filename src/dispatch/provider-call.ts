@@ -39,11 +39,11 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   constructor(connection: Connection, request: ProviderRequest) {
     this.#connection = connection;
     this.#request = request;
-    this.exchange = new Exchange(request, this);
+    this.exchange = new Exchange(connection, request, this);
   }
 
   run(traceHeaders: readonly string[]): Promise<CallEnd<Answer>> {
-    this.exchange.start(this.#connection, traceHeaders);
+    this.exchange.start(traceHeaders);
     return this.#end.promise;
   }
 

@@ -51,6 +51,7 @@ function call(connection: Connection): Promise<string> {
   return new Promise((resolve) => {
     const timeouts = { connect: 1_000, firstByte: 1_000, idle: 1_000, firstToken: 1_000, total: 2_000 };
     const exchange = new Exchange(
+      connection,
       { path: "/x", headers: [], body: "{}", timeouts, deadline: performance.now() + 5_000, awaitsOutput: false },
       {
         headers: () => {},
@@ -59,7 +60,7 @@ function call(connection: Connection): Promise<string> {
         fail: ({ kind }) => resolve(kind),
       },
     );
-    exchange.start(connection);
+    exchange.start();
   });
 }
 

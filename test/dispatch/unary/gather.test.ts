@@ -56,6 +56,7 @@ describe("gathering parts", () => {
     const log = emptyCallLog();
     const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
+    expect(gathered.answered.map(({ searches }) => searches)).toEqual([0, 0, 0, 0, 0]);
     expect(log.calls).toHaveLength(5);
     expect(log.most).toBe(4);
     expect(gathered.attempts).toMatchObject([{ candidate: { endpoint: { id: "a" } }, failure: null, calls: 5 }]);
