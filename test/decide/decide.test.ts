@@ -27,6 +27,17 @@ function reason(decision: Decision): string | null {
   return decision.outcome === "deny" ? decision.denial.reason : null;
 }
 
+it.each([
+  [null, 0],
+  [256, 256],
+  [512, 0],
+])("policies read vectors of length %s as %i", (dimensions, expected) => {
+  const policies = fakePolicies();
+  const rows = table({ models: [model("m", { dimensions: [256] })] });
+  decide(rows, policies, identity, question({ shape: shape({ dimensions }) }), NOW);
+  expect(policies.requested[0]).toMatchObject({ request: { dimensions: expected } });
+});
+
 it("policies read price and latency class of a candidate, and no price where there is none", () => {
   let read: readonly unknown[] = [];
   const policies: PolicySet = {
@@ -84,6 +95,7 @@ describe("ceilings of the workspace", () => {
         failing: ["a"],
         effect: "narrowed",
       });
+      expect(trains.trace.find(({ verdict }) => verdict === "pass")).toMatchObject({ reason: null, effect: "none" });
       expect(plan(decided(rows({ retention: "none" }), preferring(preferences)))).toEqual(["c"]);
     },
   );
@@ -138,6 +150,9 @@ describe("what the wire protocol of an endpoint can express", () => {
         failing: ["b"],
       },
     });
+    expect(decision.trace).toContainEqual(
+      expect.objectContaining({ constraint: "feature_expressed:logit_bias", effect: "denied" }),
+    );
   });
 
   it.each(["seed", "stop_sequences", "stop_sequences_blank"] as const)("routes %s everywhere", (feature) => {

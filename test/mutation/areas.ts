@@ -12,7 +12,17 @@ export const AREAS: Readonly<Record<string, Area>> = {
   },
   "src/dispatch": {
     tests: ["test/dispatch"],
-    wider: ["test/http/dispatch", "test/http/relay", "test/http/provider-faults", "test/http/cut-streams"],
+    wider: [
+      "test/http/dispatch",
+      "test/http/relay",
+      "test/http/provider-faults",
+      "test/http/cut-streams",
+      "test/http/lost-connections",
+      "test/http/callers-mistakes",
+      "test/http/router-stops",
+      "test/keys/workloads",
+      "test/security/private-addresses",
+    ],
   },
   "src/http/admission.ts": {
     tests: ["test/http/limits", "test/http/budget-input", "test/http/impossible-counts"],
