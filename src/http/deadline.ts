@@ -1,3 +1,6 @@
+/** How long after its deadline a request's error still waits for what it should name or have: the calls' own failures, and its record. Milliseconds. */
+export const GRACE = 100;
+
 /** Node keeps one list for all timers of the same time: with each request's own deadline it would make a list a request. Milliseconds. */
 const LOOK = 10_000;
 

@@ -4,7 +4,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { Recording } from "../dispatch/attempt.ts";
 import { EvidenceUnavailableError, type PendingDecision } from "../evidence/evidence-store.ts";
 import type { DecisionRecord } from "../evidence/record.ts";
-import { atDeadline } from "./deadline.ts";
+import { atDeadline, GRACE } from "./deadline.ts";
 import { OUT_OF_TIME, waitError } from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -54,7 +54,7 @@ export class RequestRecording implements Recording {
     this.#isNeeded = true;
     this.#pending.needed();
     if (Number.isFinite(this.#deadline))
-      this.#forgetDeadline = atDeadline(this.#deadline, () => this.#end(OUT_OF_TIME));
+      this.#forgetDeadline = atDeadline(this.#deadline + GRACE, () => this.#end(OUT_OF_TIME));
   }
 }
 

@@ -28,10 +28,10 @@ function begin(deadline: number) {
 }
 
 describe("the wait of an answer for its record", () => {
-  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])("ends at a deadline in %i ms, not before", async (time) => {
+  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])("ends 0.1 s after a deadline in %i ms", async (time) => {
     const { recording, ends, refused } = begin(performance.now() + time);
     recording.needed();
-    await vi.advanceTimersByTimeAsync(time - 1);
+    await vi.advanceTimersByTimeAsync(time + 99);
     expect(ends).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     expect([ends, refused]).toEqual([["upstream_timeout_total"], ["upstream_timeout_total"]]);
@@ -61,25 +61,19 @@ describe("the wait of an answer for its record", () => {
     expect([ends, vi.getTimerCount()]).toEqual([[null], 0]);
   });
 
-  it("ends with a record that is on disk, although the deadline has passed", async () => {
+  it("has its record where the deadline passes while it is written", async () => {
     const { recording, ends, store } = begin(performance.now() - 1);
     recording.needed();
+    await vi.advanceTimersByTimeAsync(98);
     store.settled(null);
-    await vi.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(10);
     expect([ends, vi.getTimerCount()]).toEqual([[null], 0]);
-  });
-
-  it("ends at once where the deadline has passed and nothing is written", async () => {
-    const { recording, ends } = begin(performance.now() - 1);
-    recording.needed();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(ends).toEqual(["upstream_timeout_total"]);
   });
 
   it("ends once where the store fails after the deadline", async () => {
     const { recording, ends, store, refused } = begin(performance.now() + 5);
     recording.needed();
-    await vi.advanceTimersByTimeAsync(5);
+    await vi.advanceTimersByTimeAsync(105);
     store.settled(new Error("late"));
     await vi.advanceTimersByTimeAsync(0);
     expect([ends, refused.length]).toEqual([["upstream_timeout_total"], 1]);

@@ -11,6 +11,7 @@ import type { Recording, RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/gather.ts";
 import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
 import { arrangedPlan } from "../../dispatch/arrange.ts";
+import { GRACE } from "../deadline.ts";
 import { OUT_OF_TIME, type Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";
@@ -81,9 +82,6 @@ const CANCEL_CAUSES = {
   server_stopping: "server_stopping",
   key_revoked: "key_revoked",
 } as const;
-
-/** Milliseconds after the deadline in which the calls can still report their own timeout, which names more. */
-const GRACE = 100;
 
 /** One opened request on its way to its answer. */
 class UnaryExchange {
