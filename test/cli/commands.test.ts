@@ -46,7 +46,7 @@ describe("a slip of the finger", () => {
     ["serve", "--prt", "--port"],
     ["check", "--formt", "--format"],
     ["simulate", "--bsae", "--base"],
-    ["explain", "--wrkspace", "--workspace"],
+    ["explain", "--reqest", "--request"],
   ])("in a flag of %s names the nearest one", async (name, slip, flag) => {
     const { code, stderr } = await runCommand(runCommands, [name, slip, "x"]);
     expect(code).toBeGreaterThan(0);

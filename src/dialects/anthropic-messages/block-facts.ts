@@ -1,6 +1,7 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { saysNothing } from "../fields.ts";
 import { type Kinds, otherModel, storedState, type TypeNeeds } from "../kinds.ts";
 
 /** Where a block stands. */
@@ -174,10 +175,10 @@ const REFUSED_MEMBERS = [
 /** The 400 for such a member on every route, also where unknown members are forwarded. */
 export function refusedMember(body: JsonObject): ServiceError | null {
   for (const [name, code, sentence] of REFUSED_MEMBERS) {
-    if (holdsSomething(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
+    if (!saysNothing(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
   const { diagnostics } = body;
-  if (!isJsonObject(diagnostics) || !isGiven(diagnostics["previous_message_id"])) return null;
+  if (!isJsonObject(diagnostics) || (diagnostics["previous_message_id"] ?? null) === null) return null;
   const sentence = "names an answer that the provider has kept something of; leave it out";
   return storedState("diagnostics.previous_message_id", sentence);
 }
@@ -185,15 +186,4 @@ export function refusedMember(body: JsonObject): ServiceError | null {
 /** The 400 for content that names a file kept at the provider instead of holding it. */
 export function storedFile(path: string): ServiceError {
   return storedState(path, "names a file kept at the provider; send the file itself");
-}
-
-/** An object whose every member is null or an empty list requests nothing. */
-function holdsSomething(value: JsonValue | undefined): boolean {
-  if (Array.isArray(value)) return value.length > 0;
-  if (!isJsonObject(value)) return isGiven(value);
-  return JSON.isRawJSON(value) || Object.values(value).some(holdsSomething);
-}
-
-function isGiven(value: JsonValue | undefined): boolean {
-  return value !== undefined && value !== null;
 }

@@ -201,8 +201,8 @@ export const MESSAGES_SCHEMA = {
       anyOf: [TEXT, { type: "null" }, { type: "array" }],
       parserRules: { type: ["array", "null"], maxItems: 0 },
     },
-    billing_policy: { ...NULLABLE_OBJECT, parserRules: { maxProperties: 0 } },
-    fallback_credit_token: { type: ["string", "object", "null"], ...ONLY_NULL },
+    billing_policy: { ...NULLABLE_OBJECT, parserRules: NO_UNKNOWN },
+    fallback_credit_token: { ...NULLABLE_TEXT, ...ONLY_NULL },
     inference_geo: { ...NULLABLE_TEXT, ...ONLY_NULL },
   },
 } as const;

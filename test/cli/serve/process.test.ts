@@ -95,8 +95,8 @@ const ROUTES = fixture("http://127.0.0.1:9");
 
 describe("SIGTERM", () => {
   it.each([
-    ["one process", "1", /signalbox serve: stopped, but not closed: .*the evidence store could not write/],
-    ["two workers", "2", /worker [12]: stopped, but not closed: .*the evidence store could not write/],
+    ["one process", "1", /signalbox serve: stopped, but not closed: .*the evidence store has not been able to write/],
+    ["two workers", "2", /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/],
   ])(
     "of %s whose database was removed ends with code 1, names what was lost, and prints no stack",
     async (_, workers, named) => {

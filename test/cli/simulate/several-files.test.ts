@@ -109,7 +109,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     const ask = (...argv: readonly string[]) =>
       runCommand(
         explainRequest,
-        ["--workspace", "acme", "--operation", "chat.completions", "--model", "chat", "--format", "json", ...argv],
+        ["--point", '{"workspace":"acme","operation":"chat.completions","model":"chat"}', "--format", "json", ...argv],
         {
           cwd,
           environment: {},
