@@ -5,7 +5,7 @@ import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 
 /** Bytes of records as stored that are read at a time, so that no statement is long; one batch at least. */
-const PAGE = 64 * 1024;
+const PAGE = 24 * 1024;
 
 /** Batches that are looked at for it. */
 const MOST = 200;
