@@ -1,0 +1,78 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
+
+/**
+ * Tokens that each folder of `src` may have, in thousands: what it had on 2026-11-28, rounded up. A figure here is only
+ * ever lowered; a new folder takes its tokens from the others.
+ */
+const CEILINGS: Readonly<Record<string, number>> = {
+  canon: 24,
+  cli: 162,
+  compile: 46,
+  decide: 9,
+  dialects: 168,
+  dispatch: 34,
+  evidence: 5,
+  governance: 16,
+  http: 80,
+  keys: 16,
+  lifecycle: 10,
+  limits: 13,
+  network: 1,
+  policy: 28,
+  server: 25,
+  simulate: 121,
+  store: 51,
+  telemetry: 11,
+  validation: 1,
+};
+
+/** Thousands of tokens by which a folder may be below its ceiling before the ceiling has to follow. */
+const SLACK = 3;
+
+/** A comment, or a token: text in quotes or backticks, a name or number, an operator of several characters, another character. */
+const TOKEN =
+  /\/\/.*|\/\*[^]*?\*\/|(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w$#]+(?:\.\d+)?|=>|\.{3}|\?\.|(?:\?\?|&&|\|\||\*\*|[-+*/%&|^<>=!])?={1,2}(?!>)|\?\?|&&|\|\||\*\*|\+\+|--|\S/g;
+
+/** Lines can be joined and files can be split; tokens remain. */
+function tokensOf(text: string): number {
+  return text.match(TOKEN)?.filter((token) => !/^\/[/*]/.test(token)).length ?? 0;
+}
+
+const weights = new Map(
+  readdirSync(SOURCE, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => {
+      const files = filesBelow(join(SOURCE, name)).filter((path) => /(?<!\.d)\.tsx?$/.test(path));
+      return [name, files.reduce((sum, path) => sum + tokensOf(textOf(path)), 0)];
+    }),
+);
+
+describe("the weight of the sources", () => {
+  it("no folder of src has more tokens than its ceiling", () => {
+    const above = [...weights].flatMap(([name, tokens]) => {
+      const ceiling = 1_000 * (CEILINGS[name] ?? 0);
+      return tokens <= ceiling
+        ? []
+        : [
+            `src/${name}: ${tokens} tokens, ceiling ${ceiling}. An addition is paid for by the code that it replaces: delete that.`,
+          ];
+    });
+    expect(above).toEqual([]);
+  });
+
+  it("a ceiling follows its folder down", () => {
+    const high = Object.entries(CEILINGS).flatMap(([name, ceiling]) => {
+      const lower = Math.ceil((weights.get(name) ?? 0) / 1_000);
+      return ceiling - lower < SLACK ? [] : [`src/${name}: lower its ceiling from ${ceiling} to ${lower}`];
+    });
+    expect(high).toEqual([]);
+  });
+
+  it("counts tokens without comments, whatever the lines they stand on", () => {
+    const code = 'const a = "b // c" /* d\n */; // e\nif (x?.y !== `f ${g}`) a.push(...h, 1_000, 0.5);';
+    expect([tokensOf(code), tokensOf(code.replaceAll("; ", ";\n"))]).toEqual([25, 25]);
+  });
+});
