@@ -52,9 +52,9 @@ export const PRESETS: Readonly<Record<string, Preset>> = rows;
 /** Sorted. */
 export const PRESET_NAMES: readonly string[] = Object.keys(PRESETS).toSorted();
 
-/** `undefined` for an unknown name. */
-export function presetOf(name: string): Preset | undefined {
-  return Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+/** `undefined` for an unknown name, and for none. */
+export function presetOf(name: string | null): Preset | undefined {
+  return name !== null && Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
 }
 
 /** What a preset came to in one row of `providers`, with the row's own keys over it. */
@@ -119,7 +119,7 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
     return row;
   }
   const name = textOf(named.node);
-  const preset = name === null ? undefined : presetOf(name);
+  const preset = presetOf(name);
   // The schema reports the name.
   if (preset === undefined) return withLost(row, GIVEN);
   // From here on the row is one without a preset, which has to be whole.

@@ -1,19 +1,47 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { readPreset } from "../init/plan.ts";
+import { posix, resolve } from "node:path";
+import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
+import { quote } from "../../compile/authored/literal-secrets.ts";
+import { compileConfiguration } from "../../compile/compile.ts";
+import type { FileTree } from "../../compile/file-tree.ts";
+import { loadFromTree } from "../../compile/load.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
+import { readPreset } from "../init/plan.ts";
 import { createFiles, fileBelow } from "../policy/write-file.ts";
 import { noSuchCommand, onlyArgument, readWorkspaceName, wantsJson } from "../terminal/arguments.ts";
+import { shownPath } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { packagedText } from "../terminal/package.ts";
+import { jsonText } from "../terminal/printing.ts";
 import { printFindings } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { shownPath } from "../terminal/as-typed.ts";
-import type { ImportAnswers } from "./configuration/imported-configuration.ts";
-import { formatImportJson, type ImportResult, formatImportMarkdown } from "./import-result.ts";
-import { type Outcome, OUTCOMES } from "./import-report.ts";
-import { type Imported, runImport, IMPORT_SOURCES } from "./run-import.ts";
-import { readImportedText, modelLines } from "./read-source.ts";
-import { SIMULATED } from "./import-files.ts";
+import { type ImportAnswers, ImportedConfiguration } from "./configuration/imported-configuration.ts";
+import type { PlannedPolicy } from "./configuration/rows.ts";
+import { importFiles, isSelfHosted, reachable, SIMULATED } from "./routes-file.ts";
+import { type ImportedFile, modelLines, type Outcome, OUTCOMES, readImportedText, type ReportEntry } from "./source.ts";
+
+interface ImportSource {
+  /** One line of the help. */
+  readonly summary: string;
+  readonly load: () => Promise<(file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void>;
+}
+
+/** Gateways whose configurations can be read, by their name on the command line. */
+export const IMPORT_SOURCES: Readonly<Record<string, ImportSource>> = {
+  litellm: {
+    summary: "config.yaml of LiteLLM's proxy",
+    load: async () => (await import("./litellm/import-litellm.ts")).importLiteLlm,
+  },
+  portkey: {
+    summary: "a config of Portkey's gateway, or several by name, as JSON",
+    load: async () => (await import("./portkey/import-portkey.ts")).importPortkey,
+  },
+  openrouter: {
+    summary: "a list of OpenRouter's model ids, or its answer to GET /models",
+    load: async () => (await import("./openrouter.ts")).importOpenRouter,
+  },
+};
 
 const DEFAULT_WORKSPACE = "demo";
 const REPORT = "IMPORT.md";
@@ -114,12 +142,8 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, js
     throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
   }
   await createFiles(rows);
-  if (json) {
-    io.stdout(formatImportJson(result));
-    return;
-  }
-  for (const row of rows) io.stdout(`wrote ${row.shown}\n`);
-  io.stdout(`\n${summaryOf(result, shown)}`);
+  if (json) io.stdout(formatImportJson(result));
+  else io.stdout(`${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`);
 }
 
 const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
@@ -141,4 +165,261 @@ function summaryOf({ entries, check, secrets }: ImportResult, shown: string): st
 ${keys}${checked}
 Next: read IMPORT.md, then try it without any provider: signalbox serve${config} --environment ${SIMULATED} --demo
 `;
+}
+
+export interface Imported {
+  /** By path below the folder that they go to, without the report. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly result: ImportResult;
+}
+
+/** Reads a configuration of another gateway and makes ours of it. @returns what is wrong with the file where nothing can be made of it. */
+export async function runImport(
+  source: string,
+  file: ImportedFile,
+  answers: ImportAnswers,
+  cache: CompileCache | null,
+): Promise<Imported | readonly Diagnostic[]> {
+  const imported = new ImportedConfiguration(file.shown, answers);
+  const { findings, report, routes, residency, policies, secrets, keyCommands } = imported;
+  const read = await IMPORT_SOURCES[source]?.load();
+  if (read === undefined) throw new Error("runImport: the source was checked before");
+  await read(file, imported);
+  if (!findings.failed && routes.length === 0) reportNothing(imported);
+  if (findings.failed) return findings.list();
+  reportAssumptions(imported);
+  if (residency.size > 0) policies.push(await residencyPolicy());
+  const files = importFiles(imported, `signalbox import ${source}`, file.shown);
+  const result: ImportResult = {
+    source,
+    file: file.shown,
+    files: [...files.keys()],
+    entries: report.list(),
+    secrets: secrets.list().map(([variable, literals]) => ({
+      variable,
+      literals: literals.map(({ at }) => ({ file: at.file ?? file.shown, line: at.line })),
+    })),
+    check: await checkFiles(files, cache),
+    keys: keyCommands,
+    firstRequest: firstRequestOf(imported),
+  };
+  return { files, result };
+}
+
+/** The policy that comes with Signalbox, with its tests. */
+async function residencyPolicy(): Promise<PlannedPolicy> {
+  const names = ["eu-residency.rego", "eu-residency_test.rego", "lib/workspace.rego"];
+  const texts = await Promise.all(names.map(async (name) => [name, await packagedText(`policies/${name}`)] as const));
+  return { id: "eu-residency", mode: "enforce", files: new Map(texts) };
+}
+
+function reportNothing({ findings, report }: ImportedConfiguration): void {
+  for (const { outcome, source, line, file, text } of report.list()) {
+    if (outcome !== "left_out" && outcome !== "decide") continue;
+    findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`, "");
+  }
+  const hint = "an import needs one model that is called for text, vectors or rerank";
+  findings.add("WRONG_VALUE", { line: 1, column: 1 }, "the file contains nothing that can become a route", hint);
+}
+
+function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration): void {
+  for (const [preset, models] of assumed) {
+    const [spot] = models.values();
+    if (spot === undefined) continue;
+    const names = [...models.keys()].slice(0, 8).map(quote);
+    const others = models.size > names.length ? ` and ${models.size - names.length} more` : "";
+    const what =
+      preset === ""
+        ? "tools and JSON, which most servers of this protocol have"
+        : `those of the models that preset \`${preset}\` is known for`;
+    const text = `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
+    report.add("decide", spot, text);
+  }
+  const [first] = providers.filter((row) => !isSelfHosted(row));
+  if (answers.trainsOnData && first?.spots[0] !== undefined) {
+    const text =
+      'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
+    report.add("decide", first.spots[0], text);
+  }
+}
+
+function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstRequest"] {
+  for (const { id, routes } of imported.workspaces) {
+    const route = imported.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
+    if (route === undefined) continue;
+    const trained =
+      imported.answers.trainsOnData && reachable(imported, [route.id]).some(({ provider }) => !isSelfHosted(provider));
+    const body = {
+      model: route.id,
+      messages: [{ role: "user", content: "Hello" }],
+      ...(trained ? { provider: { data_collection: "allow" } } : {}),
+    };
+    return { workspace: id, body: JSON.stringify(body) };
+  }
+  return null;
+}
+
+/** Checks the files of an import before they are written, also in the environment of the simulated provider. */
+async function checkFiles(
+  files: ReadonlyMap<string, string>,
+  cache: CompileCache | null,
+): Promise<ImportResult["check"]> {
+  const tree = memoryTree(files);
+  const plain = await compileConfiguration(await loadFromTree(tree, "routes.yaml", "routes.yaml"), { cache });
+  const overlaid = await loadFromTree(tree, "routes.yaml", "routes.yaml", SIMULATED);
+  const simulated = await compileConfiguration({ ...overlaid, policies: [] }, { cache });
+  const isError = ({ severity }: Diagnostic): boolean => severity === "error";
+  const ofOverlay = simulated.diagnostics.filter((one) => isError(one) && one.file.includes(SIMULATED));
+  const sorted = [...plain.diagnostics, ...ofOverlay].toSorted(compareDiagnostics);
+  return {
+    errors: sorted.filter(isError),
+    warnings: sorted.filter((one) => !isError(one)),
+    revision: plain.table?.revision ?? null,
+  };
+}
+
+function memoryTree(files: ReadonlyMap<string, string>): FileTree {
+  return {
+    readText: async (path) => files.get(posix.normalize(path)) ?? { unread: "absent" },
+    namesIn: async (folder) => {
+      const prefix = posix.normalize(folder) === "." ? "" : `${posix.normalize(folder)}/`;
+      const below = [...files.keys()].filter((path) => path.startsWith(prefix));
+      const names = new Set(below.map((path) => path.slice(prefix.length).split("/")[0] ?? ""));
+      return names.size === 0 ? null : [...names];
+    },
+  };
+}
+
+/** Outcome of an import. */
+export interface ImportResult {
+  readonly source: string;
+  /** The source's file as messages print it. */
+  readonly file: string;
+  /** Files written, besides the report. */
+  readonly files: readonly string[];
+  readonly entries: readonly ReportEntry[];
+  /** Variables that routes.yaml refers to. */
+  readonly secrets: readonly {
+    readonly variable: string;
+    /** Lines of the source that hold the secret itself; empty where it names a variable. */
+    readonly literals: readonly { readonly file: string; readonly line: number }[];
+  }[];
+  readonly check: {
+    readonly errors: readonly Diagnostic[];
+    readonly warnings: readonly Diagnostic[];
+    /** SHA-256 of the table; `null` where it has an error. */
+    readonly revision: string | null;
+  };
+  /** Commands that create the keys of the source anew. */
+  readonly keys: readonly string[];
+  /** A request that the simulated provider answers; `null` where no route generates. */
+  readonly firstRequest: { readonly workspace: string; readonly body: string } | null;
+}
+
+/** The report for programs; `format` is the version of its shape. */
+export function formatImportJson({ check, ...result }: ImportResult): string {
+  const { errors, warnings, revision } = check;
+  const [shownErrors, shownWarnings] = [errors, warnings].map((findings) =>
+    findings.map(({ column: _column, hint: _hint, ...finding }) => finding),
+  );
+  return jsonText({ format: 1, ...result, check: { revision, errors: shownErrors, warnings: shownWarnings } });
+}
+
+const TITLES: Readonly<Record<Outcome, string>> = {
+  decide: "To decide by hand",
+  changed: "Carried over with a changed meaning",
+  left_out: "Not carried over, and why",
+  carried: "Carried over",
+};
+
+/** Entries that need a decision come first. */
+const ORDER: readonly Outcome[] = ["decide", "changed", "left_out", "carried"];
+
+/** The report for people. */
+export function formatImportMarkdown(result: ImportResult): string {
+  const sections = ORDER.flatMap((outcome) => {
+    const entries = result.entries.filter((entry) => entry.outcome === outcome);
+    if (entries.length === 0) return [];
+    const rows = entries.map(
+      ({ file, line, source, text }) => `| ${file}:${line} | ${codeSpan(source)} | ${cell(text)} |`,
+    );
+    return [`## ${TITLES[outcome]}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`];
+  });
+  const counts = ORDER.map(
+    (outcome) => `| ${TITLES[outcome]} | ${result.entries.filter((entry) => entry.outcome === outcome).length} |`,
+  );
+  return `# Import of ${result.file}
+
+Written by \`signalbox import ${result.source}\`. Nothing of the source is left out of this page.
+No secret of the source is in any file that was written.
+
+| What became of it | Values |
+|---|---|
+${counts.join("\n")}
+
+${checkText(result)}
+${tryText(result)}
+${secretsText(result)}${keysText(result)}${sections.join("\n")}
+Files: ${result.files.map(codeSpan).join(", ")}.
+`;
+}
+
+function checkText({ check }: ImportResult): string {
+  const { errors, warnings, revision } = check;
+  const rows = [...errors, ...warnings].map(
+    ({ severity, file, line, code: name, message }) => `- ${severity} ${file}:${line} ${name}: ${cell(message)}`,
+  );
+  const verdict =
+    revision === null || errors.length > 0
+      ? `\`signalbox check\` finds ${errors.length} errors; nothing is served until they are corrected.`
+      : `\`signalbox check\` was run: no errors, ${warnings.length} warnings; table ${revision.slice(0, 12)}.`;
+  return `## Check\n\n${verdict}\n${rows.length === 0 ? "" : `\n${rows.join("\n")}\n`}`;
+}
+
+function tryText({ firstRequest }: ImportResult): string {
+  if (firstRequest === null) return "";
+  const { workspace, body } = firstRequest;
+  return `## First request
+
+In the environment \`${SIMULATED}\` the simulated provider answers for every row. No secret is needed and no provider is called.
+
+\`\`\`sh
+signalbox serve --environment ${SIMULATED}
+\`\`\`
+
+In another terminal, in the same folder:
+
+\`\`\`sh
+KEY=$(signalbox keys create --workspace ${workspace} --scopes inference --owner import --expires 1d --quiet)
+curl -s http://127.0.0.1:8080/v1/chat/completions -H "Authorization: Bearer $KEY" \\
+  -H 'Content-Type: application/json' -d '${body}'
+\`\`\`
+`;
+}
+
+function secretsText({ secrets }: ImportResult): string {
+  if (secrets.length === 0) return "";
+  const rows = secrets.map(({ variable, literals }) => {
+    const lines = literals.map(({ file, line }) => `${file}:${line}`).join(", ");
+    const what =
+      literals.length === 0
+        ? "named by the source, or the usual one of the provider"
+        : `${lines} holds the key itself: put it into the environment, and replace it where the source is in git`;
+    return `| ${codeSpan(variable)} | ${what} |`;
+  });
+  return `## Secrets to set\n\n| Variable | Where the source has it |\n|---|---|\n${rows.join("\n")}\n\n`;
+}
+
+function keysText({ keys }: ImportResult): string {
+  if (keys.length === 0) return "";
+  return `## Keys to make\n\nKeys of the source cannot be imported. These commands create keys with the same grants:\n\n\`\`\`sh\n${keys.join("\n")}\n\`\`\`\n\n`;
+}
+
+function codeSpan(text: string): string {
+  return `\`${text.replaceAll("`", "'")}\``;
+}
+
+/** In a table a line feed ends the row, and `|` the cell. */
+function cell(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, " ").replaceAll("|", "\\|");
 }

@@ -101,7 +101,7 @@ interface Form {
 }
 
 /** What a host or model id shows. */
-export interface Evidence {
+interface Evidence {
   readonly location: Area;
   /** The region as the host or id names it. */
   readonly shown: string;

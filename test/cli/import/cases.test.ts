@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ImportAnswers } from "../../../src/cli/import/configuration/imported-configuration.ts";
-import { formatImportJson, formatImportMarkdown } from "../../../src/cli/import/import-result.ts";
-import { runImport } from "../../../src/cli/import/run-import.ts";
-import { modelLines, readImportedText } from "../../../src/cli/import/read-source.ts";
+import { formatImportJson, formatImportMarkdown, runImport } from "../../../src/cli/import/import.ts";
+import { modelLines, readImportedText } from "../../../src/cli/import/source.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 
 /** Configurations of others with what the import makes of them. `SIGNALBOX_WRITE_CASES=1` writes what is expected anew; read the difference. */

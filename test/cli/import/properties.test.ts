@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ImportAnswers } from "../../../src/cli/import/configuration/imported-configuration.ts";
-import { formatImportJson, formatImportMarkdown } from "../../../src/cli/import/import-result.ts";
-import { runImport, IMPORT_SOURCES } from "../../../src/cli/import/run-import.ts";
+import { formatImportJson, formatImportMarkdown, runImport, IMPORT_SOURCES } from "../../../src/cli/import/import.ts";
 import { formatDiagnostics } from "../../../src/cli/terminal/report.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 import { fewOrMany } from "../../support/long.ts";

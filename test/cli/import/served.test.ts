@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
-import { runImport } from "../../../src/cli/import/run-import.ts";
+import { runImport } from "../../../src/cli/import/import.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
 import { startServer } from "../../../src/server/start.ts";
 import { TEST_CACHE } from "../../support/cache.ts";

@@ -1,25 +1,27 @@
-import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
-import { compareAreas, type Evidence, hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
-import type { Findings } from "../../../compile/findings/findings.ts";
-import { type Preset, presetOf } from "../../../compile/presets.ts";
-import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
+import { CAPABILITY_NAMES, type Capability, isCapability } from "../../../canon/capability.ts";
+import { canonicalJson, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { ModelOperation } from "../../../canon/operation.ts";
+import { compareAreas, hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
+import { Findings } from "../../../compile/findings/findings.ts";
+import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
-import type { ImportReport } from "../import-report.ts";
-import type { Spot } from "../fields.ts";
-import { modelFor, type ModelRows, type ModelWish } from "./models.ts";
-import { asName, asId, NameSpace } from "./names.ts";
+import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
+import { ImportReport, type Reading, type Spot } from "../source.ts";
 import { guardrailPolicy } from "./policies.ts";
-import type {
-  PlannedEndpoint,
-  PlannedModel,
-  PlannedPolicy,
-  PlannedProvider,
-  PlannedRoute,
-  PlannedWorkspace,
+import {
+  asId,
+  asName,
+  NameSpace,
+  type PlannedEndpoint,
+  type PlannedModel,
+  type PlannedPolicy,
+  type PlannedProvider,
+  type PlannedRoute,
+  type PlannedWorkspace,
+  Secrets,
 } from "./rows.ts";
-import type { Secrets } from "./secrets.ts";
 
-/** What the user answers on the command line. */
+/** Values of the command line. */
 export interface ImportAnswers {
   /** Id of the workspace where the source has none. */
   readonly workspace: string;
@@ -34,22 +36,39 @@ export interface ImportAnswers {
 /** Label of keys whose callers check content themselves. */
 const GUARDRAIL_REPLACED = "guardrails-replaced";
 
-interface ProviderWish {
-  readonly preset: string | null;
+interface ProviderWish extends Pick<PlannedProvider, "preset" | "row" | "region"> {
   /** Id, if it is free. */
   readonly name: string;
-  readonly row: JsonObject;
-  readonly region: string;
   /** Name of an address that the source does not have: rows with different ones are different providers. */
   readonly missing: string | null;
   readonly spot: Spot;
 }
 
-/** Everything that one import writes. Each source fills it; `write/` makes the files of it. */
-export class ImportedConfiguration implements ModelRows {
+/** A model at a provider, by the source. */
+interface ModelWish extends Pick<PlannedEndpoint, "upstream" | "spot"> {
+  /** Name of the model itself, where the provider's differs. */
+  readonly base?: string | null;
+  readonly operation: ModelOperation;
+  /** Capabilities that the source grants or denies; the others are assumed. */
+  readonly stated?: ReadonlyMap<Capability, boolean>;
+  readonly contextWindow?: number | null;
+  readonly maxOutput?: number | null;
+  /** Length of its vectors. */
+  readonly dimensions?: number | null;
+}
+
+/** Tools that providers run: no caller gets them by default. */
+const HOSTED: ReadonlySet<string> = new Set(["web_search", "file_search", "code_execution", "computer_use", "mcp"]);
+/** Assumed of a server of which only the protocol is known. */
+const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
+/** Sent where a protocol requires a limit, the caller gave none and nothing is known of the model. */
+const USUAL_OUTPUT = 8000;
+
+/** The rows that one import writes. Each source fills it; `routes-file.ts` makes files of it. */
+export class ImportedConfiguration implements Reading {
   readonly report: ImportReport;
   readonly findings: Findings;
-  readonly secrets: Secrets;
+  readonly secrets = new Secrets();
   readonly answers: ImportAnswers;
   readonly providers: PlannedProvider[] = [];
   readonly models: PlannedModel[] = [];
@@ -63,21 +82,21 @@ export class ImportedConfiguration implements ModelRows {
   health: JsonObject = {};
   /** Areas in which some callers have to stay: the policy `eu-residency` is written. */
   readonly residency = new Set<string>();
-  /** Commands that make keys like those of the source. */
+  /** Commands that create keys like those of the source. */
   readonly keyCommands: string[] = [];
   /** Presets whose models' capabilities were assumed, with the models. */
   readonly assumed = new Map<string, Map<string, Spot>>();
   readonly routeNames = new NameSpace();
-  readonly modelNames = new NameSpace();
   readonly workspaceNames = new NameSpace();
+  readonly #modelNames = new NameSpace();
   readonly #providerNames = new NameSpace();
   readonly #endpointNames = new NameSpace();
   readonly #byRow = new Map<string, PlannedProvider>();
 
-  constructor(report: ImportReport, findings: Findings, secrets: Secrets, answers: ImportAnswers) {
-    this.report = report;
-    this.findings = findings;
-    this.secrets = secrets;
+  /** @param file of values whose position names none. */
+  constructor(file: string, answers: ImportAnswers) {
+    this.report = new ImportReport(file);
+    this.findings = new Findings(file);
     this.answers = answers;
   }
 
@@ -89,19 +108,20 @@ export class ImportedConfiguration implements ModelRows {
       known.spots.push(spot);
       return known;
     }
-    const made: PlannedProvider = {
+    const dialect = row["dialect"] ?? presetOf(preset)?.provider["dialect"];
+    const added: PlannedProvider = {
       id: this.#providerNames.take(asId(name, "provider")),
       preset,
-      facts: factsOf(row, preset === null ? undefined : presetOf(preset)),
+      facts: DIALECTS[typeof dialect === "string" && isDialectName(dialect) ? dialect : "openai-chat"],
       row,
       region,
       totals: new Set(),
       firstTokens: new Set(),
       spots: [spot],
     };
-    this.#byRow.set(key, made);
-    this.providers.push(made);
-    return made;
+    this.#byRow.set(key, added);
+    this.providers.push(added);
+    return added;
   }
 
   /** The workspace of the command line, where the source has none. */
@@ -119,52 +139,222 @@ export class ImportedConfiguration implements ModelRows {
     this.report.add("decide", spot, text);
   }
 
-  /** One model at one provider. @returns why there can be none. */
+  /** One model at one provider. @returns the reason where the row is impossible. */
   endpoint(provider: PlannedProvider, wish: ModelWish): PlannedEndpoint | string {
-    if (!servedBy(provider).includes(wish.operation))
-      return `the protocol of provider \`${provider.id}\` does not support ${wish.operation}`;
-    const shown = modelIdEvidence(wish.upstream);
-    const host = shown === null ? null : hostShown(provider);
+    const { upstream, operation, spot } = wish;
+    if (!servedBy(provider).includes(operation))
+      return `the protocol of provider \`${provider.id}\` does not support ${operation}`;
+    const shown = modelIdEvidence(upstream);
+    const address = provider.row["base_url"] ?? presetOf(provider.preset)?.regions?.[provider.region];
+    const host = typeof address === "string" && URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
     if (shown !== null && host !== null && compareAreas(host.location, shown.location) === "elsewhere")
       return "the name of the model has another region than the address: correct one of them";
-    const found = modelFor(this, provider, wish);
-    if (typeof found === "string") return found;
-    const made: PlannedEndpoint = {
-      id: this.#endpointNames.take(asName(`${found.model.id}-${provider.id}`, "endpoint")),
-      model: found.model,
+    const sample = presetOf(provider.preset)?.sample;
+    const exact = sample?.upstream_model === upstream && listed(sample.row["operations"]).includes(operation);
+    const model = this.#model(provider, wish, sample, exact);
+    if (model === null)
+      return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
+    const capabilities = this.#capabilities(provider, wish, sample, exact);
+    for (const capability of capabilities) model.capabilities.add(capability);
+    const added: PlannedEndpoint = {
+      id: this.#endpointNames.take(asName(`${model.id}-${provider.id}`, "endpoint")),
+      model,
       provider,
-      upstream: wish.upstream,
-      // What the provider's name of the model says is wider or narrower than the host, never another region.
+      upstream,
+      // A region in the provider's name of the model is wider or narrower than the host, never another one.
       region: shown === null ? provider.region : (shown.location.at(-1) ?? "global"),
-      capabilities: found.capabilities,
-      batch: found.batch,
+      capabilities: new Set(capabilities),
+      batch: (exact ? sample?.batch : null) ?? null,
       price: null,
       maxConcurrency: null,
-      spot: wish.spot,
+      spot,
     };
-    this.endpoints.push(made);
-    return made;
+    this.endpoints.push(added);
+    return added;
+  }
+
+  /** The row of a model, added or found; `null` where the length of its vectors is unknown. */
+  #model(
+    provider: PlannedProvider,
+    wish: ModelWish,
+    sample: PresetSample | undefined,
+    exact: boolean,
+  ): PlannedModel | null {
+    const { upstream, base, operation } = wish;
+    const vectors = operation === "embed" ? vectorsOf(wish) : null;
+    if (operation === "embed" && vectors === null) return null;
+    const keys = exact ? ["signature_family", "reasoning", "refuses", "accepts"] : ["signature_family"];
+    const rest = Object.fromEntries(
+      (operation === "generate" ? keys : []).flatMap((key) => {
+        const value = sample?.row[key];
+        return value === undefined ? [] : [[key, value]];
+      }),
+    );
+    const name = asName(base ?? upstream, "model");
+    const dimensions = vectors?.dimensions ?? [];
+    const same = canonicalJson([name, operation, rest, dimensions]);
+    let model = this.models.find((one) => canonicalJson([one.name, one.operation, one.rest, one.dimensions]) === same);
+    if (model === undefined) {
+      model = {
+        id: this.#modelNames.take(name),
+        name,
+        operation,
+        capabilities: new Set(),
+        contextWindow: null,
+        maxOutput: null,
+        defaultMaxOutput: null,
+        dimensions,
+        defaultDimensions: vectors?.usual ?? null,
+        rest,
+        spots: [],
+      };
+      this.models.push(model);
+    }
+    model.spots.push(wish.spot);
+    model.contextWindow = smaller(model.contextWindow, vectors?.window ?? tokens(wish.contextWindow));
+    model.maxOutput = smaller(model.maxOutput, tokens(wish.maxOutput));
+    if (provider.facts.demandsOutputLimit && operation === "generate") {
+      const usual = sample?.row["default_max_output_tokens"];
+      model.defaultMaxOutput = typeof usual === "number" ? usual : USUAL_OUTPUT;
+    }
+    return model;
+  }
+
+  #capabilities(
+    { preset, facts }: PlannedProvider,
+    { operation, stated = new Map(), upstream, spot }: ModelWish,
+    sample: PresetSample | undefined,
+    exact: boolean,
+  ): readonly Capability[] {
+    if (operation === "embed" || operation === "rerank") return [];
+    const ofSample = listed(sample?.row["capabilities"]).filter((name) => isCapability(name) && !HOSTED.has(name));
+    const usual = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
+    if (!exact && operation === "generate" && [...COMMON, "image_input" as const].some((name) => !stated.has(name))) {
+      const known = this.assumed.get(preset ?? "") ?? new Map<string, Spot>();
+      this.assumed.set(preset ?? "", known.set(upstream, spot));
+    }
+    return CAPABILITY_NAMES.filter(
+      (name) => (stated.get(name) ?? usual.includes(name)) && facts.expresses.includes(name),
+    );
   }
 }
 
-function hostShown({ row, preset, region }: PlannedProvider): Evidence | null {
-  const address = row["base_url"] ?? (preset === null ? undefined : presetOf(preset)?.regions?.[region]);
-  return typeof address === "string" && URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
-}
-
-function factsOf(row: JsonObject, preset: Preset | undefined): DialectFacts {
-  const name = row["dialect"] ?? preset?.provider["dialect"];
-  return typeof name === "string" && isDialectName(name) ? DIALECTS[name] : DIALECTS["openai-chat"];
-}
-
-/** The operations that a provider's protocol and flags leave. */
+/** The operations that a provider's protocol and flags allow. */
 function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operations"] {
-  const flags = row["flags"] ?? (preset === null ? [] : presetOf(preset)?.provider["flags"]) ?? [];
-  const named = Array.isArray(flags) ? flags.map(String) : [];
+  const flags = listed(row["flags"] ?? presetOf(preset)?.provider["flags"]);
   return facts.operations.filter((operation) =>
-    named.every((flag) => {
+    flags.every((flag) => {
       const leaves = Object.hasOwn(facts.flags, flag) ? facts.flags[flag]?.leaves : undefined;
       return leaves === undefined || leaves.includes(operation);
     }),
   );
+}
+
+function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish): {
+  readonly dimensions: readonly number[];
+  readonly usual: number | null;
+  readonly window: number;
+} | null {
+  const known = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
+  const length =
+    typeof dimensions === "number" && dimensions >= 1 && dimensions <= 65_536 ? Math.floor(dimensions) : null;
+  const window = tokens(contextWindow) ?? known?.window ?? null;
+  if (length !== null && window !== null && known?.dimensions.includes(length) !== true)
+    return { dimensions: [length], usual: null, window };
+  if (known === undefined || window === null) return null;
+  return { dimensions: known.dimensions, usual: length ?? known.usual ?? null, window };
+}
+
+/** The smaller one that is known. */
+function smaller(left: number | null, right: number | null): number | null {
+  const known = [left, right].filter((one) => one !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/** Whole tokens within the range of `routes.yaml`. */
+function tokens(value: number | null = null): number | null {
+  return value === null || value < 1 ? null : Math.min(1_000_000_000, Math.floor(value));
+}
+
+function listed(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** Kinds of calls, by their names in gateways, that are an operation here. */
+const OPERATIONS: Readonly<Record<string, ModelOperation>> = {
+  chat: "generate",
+  completion: "generate",
+  responses: "generate",
+  embedding: "embed",
+  rerank: "rerank",
+  moderation: "moderate",
+};
+
+/** Kinds of calls by the model's name, where the source does not state them. */
+const FORMS: readonly (readonly [RegExp, string])[] = [
+  [/rerank/i, "rerank"],
+  [/embed|(?:^|\/)(?:bge-|voyage-|gte-|e5-)/i, "embedding"],
+  [/moderation/i, "moderation"],
+  [/dall-e|gpt-image|stable-diffusion|imagen|flux|(?:^|\/)sd3|stability\./i, "image_generation"],
+  [/whisper|transcribe/i, "audio_transcription"],
+  [/(?:^|\/)tts|-tts/i, "audio_speech"],
+  [/realtime/i, "realtime"],
+  [/(?:^|\/)(?:sora|veo)/i, "video_generation"],
+];
+
+/** The kind of call of a model: the stated one, or that of its name; chat otherwise. */
+export function modeOf(stated: string | null, model: string): string {
+  return stated ?? FORMS.find(([form]) => form.test(model))?.[1] ?? "chat";
+}
+
+/** `null`: no surface serves this kind of call. */
+export function operationOf(mode: string): ModelOperation | null {
+  return (Object.hasOwn(OPERATIONS, mode) ? OPERATIONS[mode] : null) ?? null;
+}
+
+interface EmbeddingModel {
+  /** Of the vendor's name without its path. */
+  readonly form: RegExp;
+  readonly dimensions: readonly number[];
+  readonly usual?: number;
+  readonly window: number;
+}
+
+/** No gateway's configuration has these. From the vendors' pages that docs/providers.md and docs/presets.md cite. */
+const EMBEDDING_MODELS: readonly EmbeddingModel[] = [
+  { form: /^text-embedding-3-small$/, dimensions: [512, 1536], usual: 1536, window: 8192 },
+  { form: /^text-embedding-3-large$/, dimensions: [256, 1024, 3072], usual: 3072, window: 8192 },
+  { form: /^text-embedding-ada-002$/, dimensions: [1536], window: 8192 },
+  { form: /^amazon\.titan-embed-text-v2/, dimensions: [256, 512, 1024], usual: 1024, window: 8192 },
+  { form: /^amazon\.nova-2-multimodal-embeddings/, dimensions: [256, 384, 1024, 3072], usual: 3072, window: 8192 },
+  { form: /^(?:cohere\.)?embed-v4/i, dimensions: [256, 512, 1024, 1536], usual: 1536, window: 128_000 },
+  {
+    form: /^(?:cohere[.-])?embed-(?:v3-)?(?:english|multilingual)(?:-v3(?:\.0|:0)?)?$/i,
+    dimensions: [1024],
+    window: 512,
+  },
+  { form: /^gemini-embedding-001$/, dimensions: [768, 1536, 3072], usual: 3072, window: 2048 },
+  { form: /^gemini-embedding-2/, dimensions: [768, 1536, 3072], usual: 3072, window: 8192 },
+  {
+    form: /^text-(?:multilingual-)?embedding-00[45]$|^text-multilingual-embedding-002$/,
+    dimensions: [768],
+    window: 2048,
+  },
+  { form: /^mistral-embed/, dimensions: [1024], window: 8192 },
+  {
+    form: /^voyage-(?:3\.5|4|3-large)(?:-lite|-large)?$/,
+    dimensions: [256, 512, 1024, 2048],
+    usual: 1024,
+    window: 32_000,
+  },
+  { form: /^jina-embeddings-v3$/, dimensions: [256, 512, 1024], usual: 1024, window: 8192 },
+  { form: /^nomic-embed-text/, dimensions: [768], window: 8192 },
+  { form: /^mxbai-embed-large/, dimensions: [1024], window: 512 },
+  { form: /^bge-(?:m3|large-en-v1\.5)$/i, dimensions: [1024], window: 512 },
+];
+
+/** `undefined` for a model that is not listed. @param name with or without a path. */
+function embeddingModel(name: string): EmbeddingModel | undefined {
+  const bare = name.slice(name.lastIndexOf("/") + 1).replace(/:latest$/, "");
+  return EMBEDDING_MODELS.find(({ form }) => form.test(bare));
 }

@@ -1,32 +1,13 @@
 import type { PlannedPolicy } from "./rows.ts";
 
-/** What the rules of a generated policy may use. */
+/** A rule that the generated policies share. */
 const HELD = `held contains label if some label in input.workspace.labels
 
 held contains label if some label in input.key.labels
 `;
 
-interface Contract {
-  readonly id: string;
-  readonly title: string;
-  readonly constraint: string;
-  readonly effect: "gate" | "filter";
-  readonly reason: string;
-}
-
-function head({ id, title, constraint, effect, reason }: Contract): string {
-  return `# METADATA
-# scope: package
-# title: ${title}
-# custom:
-#   signalbox:
-#     contract: 1
-#     id: ${id}
-#     owners: [group:platform]
-#     constraints:
-#       ${constraint}: {effect: ${effect}, reasons: [${reason}]}
-package signalbox.policy.${id.replaceAll("-", "_")}
-`;
+function policy(id: string, text: string, mode: PlannedPolicy["mode"] = "enforce"): PlannedPolicy {
+  return { id, mode, files: new Map([[`${id}.rego`, text]]) };
 }
 
 /** Sorted, so that an equal source gives an equal text. */
@@ -35,8 +16,11 @@ function set(texts: Iterable<string>): string {
   return sorted.length === 0 ? "set()" : `{${sorted.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
 
-function policy(contract: Contract, rules: string, mode: PlannedPolicy["mode"]): PlannedPolicy {
-  return { id: contract.id, mode, files: new Map([[`${contract.id}.rego`, `${head(contract)}\n${rules}`]]) };
+function mapOfSets(sets: ReadonlyMap<string, readonly string[]>): string {
+  return [...sets]
+    .map(([key, texts]) => `\t${JSON.stringify(key)}: ${set(texts)},\n`)
+    .toSorted()
+    .join("");
 }
 
 /** Endpoints that serve by labels. */
@@ -48,17 +32,23 @@ interface TaggedEndpoints {
 }
 
 export function tagPolicy({ tags, usual }: TaggedEndpoints): PlannedPolicy {
-  const rows = [...tags].map(([id, labels]) => `\t${JSON.stringify(id)}: ${set(labels)},\n`).toSorted();
-  const contract: Contract = {
-    id: "tag-routing",
-    title: "Endpoints with tags serve only callers with one of these labels",
-    constraint: "tag_matches",
-    effect: "filter",
-    reason: "NO_ENDPOINT_FOR_THE_LABELS",
-  };
-  const rules = `# Endpoint: labels of which the key or its workspace needs one.
+  return policy(
+    "tag-routing",
+    `# METADATA
+# scope: package
+# title: Endpoints with tags serve only callers with one of these labels
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: tag-routing
+#     owners: [group:platform]
+#     constraints:
+#       tag_matches: {effect: filter, reasons: [NO_ENDPOINT_FOR_THE_LABELS]}
+package signalbox.policy.tag_routing
+
+# Endpoint: labels of which the key or its workspace needs one.
 tags := {
-${rows.join("")}}
+${mapOfSets(tags)}}
 
 # Endpoints for callers that have none of the labels.
 usual := ${set(usual)}
@@ -83,20 +73,27 @@ pass.tag_matches contains candidate.id if {
 	not tags[candidate.id]
 	not candidate.id in usual
 }
-`;
-  return policy(contract, rules, "enforce");
+`,
+  );
 }
 
 /** Routes whose guardrails check content, which nothing here does. */
 export function guardrailPolicy(routes: Iterable<string>, label: string): PlannedPolicy {
-  const contract: Contract = {
-    id: "imported-guardrails",
-    title: "Routes whose guardrails were not imported serve only callers that have another guardrail",
-    constraint: "guardrail_replaced",
-    effect: "gate",
-    reason: "GUARDRAIL_NOT_REPLACED",
-  };
-  const rules = `# Routes of which the source checked the content of requests or answers.
+  return policy(
+    "imported-guardrails",
+    `# METADATA
+# scope: package
+# title: Routes whose guardrails were not imported serve only callers that have another guardrail
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: imported-guardrails
+#     owners: [group:platform]
+#     constraints:
+#       guardrail_replaced: {effect: gate, reasons: [GUARDRAIL_NOT_REPLACED]}
+package signalbox.policy.imported_guardrails
+
+# Routes of which the source checked the content of requests or answers.
 guarded := ${set(routes)}
 
 ${HELD}
@@ -104,23 +101,30 @@ pass.guardrail_replaced if not input.request.route in guarded
 
 # Label of keys whose callers check content themselves.
 pass.guardrail_replaced if ${JSON.stringify(label)} in held
-`;
-  return policy(contract, rules, "shadow");
+`,
+    "shadow",
+  );
 }
 
 /** Keys that may use some routes only, by a label that such a key has. */
 export function keyListPolicy(allowed: ReadonlyMap<string, readonly string[]>): PlannedPolicy {
-  const contract: Contract = {
-    id: "key-routes",
-    title: "Keys with a list of models use no other route",
-    constraint: "route_listed",
-    effect: "gate",
-    reason: "ROUTE_NOT_LISTED_FOR_THE_KEY",
-  };
-  const rows = [...allowed].map(([label, routes]) => `\t${JSON.stringify(label)}: ${set(routes)},\n`).toSorted();
-  const rules = `# Label of a key: routes that it may use.
+  return policy(
+    "key-routes",
+    `# METADATA
+# scope: package
+# title: Keys with a list of models use no other route
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: key-routes
+#     owners: [group:platform]
+#     constraints:
+#       route_listed: {effect: gate, reasons: [ROUTE_NOT_LISTED_FOR_THE_KEY]}
+package signalbox.policy.key_routes
+
+# Label of a key: routes that it may use.
 allowed := {
-${rows.join("")}}
+${mapOfSets(allowed)}}
 
 restricted := ${set(allowed.keys())}
 
@@ -132,8 +136,8 @@ pass.route_listed if {
 	some label in held
 	input.request.route in allowed[label]
 }
-`;
-  return policy(contract, rules, "enforce");
+`,
+  );
 }
 
 /** A condition on the labels of key and workspace, in disjunctive form: any group of which all terms hold. */
@@ -144,20 +148,13 @@ interface LabelTerm {
 export type LabelCondition = readonly (readonly LabelTerm[])[];
 
 export interface Branch {
-  /** `null`: what is left. */
+  /** `null`: all other callers. */
   readonly when: LabelCondition | null;
   readonly endpoints: readonly string[];
 }
 
 /** Routes of which labels choose the endpoints: the first branch whose condition holds. */
 export function branchPolicy(routes: ReadonlyMap<string, readonly Branch[]>): PlannedPolicy {
-  const contract: Contract = {
-    id: "conditional-routing",
-    title: "Labels choose among the endpoints of a route",
-    constraint: "branch_chosen",
-    effect: "filter",
-    reason: "NO_BRANCH_FOR_THE_LABELS",
-  };
   const blocks: string[] = [];
   for (const [index, [route, branches]] of [...routes].entries()) {
     const earlier: string[] = [];
@@ -180,7 +177,21 @@ ${conditions.join("")}\tsome candidate in input.candidates
       if (when !== null && when.length > 0) earlier.push(rule);
     }
   }
-  const rules = `# Routes with branches.
+  return policy(
+    "conditional-routing",
+    `# METADATA
+# scope: package
+# title: Labels choose among the endpoints of a route
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: conditional-routing
+#     owners: [group:platform]
+#     constraints:
+#       branch_chosen: {effect: filter, reasons: [NO_BRANCH_FOR_THE_LABELS]}
+package signalbox.policy.conditional_routing
+
+# Routes with branches.
 branching := ${set(routes.keys())}
 
 ${HELD}
@@ -189,6 +200,6 @@ pass.branch_chosen contains candidate.id if {
 	some candidate in input.candidates
 }
 
-${blocks.join("\n")}`;
-  return policy(contract, rules, "enforce");
+${blocks.join("\n")}`,
+  );
 }

@@ -2,11 +2,9 @@ import { areaOf, hostEvidence } from "../../../compile/checks/regions.ts";
 import type { Preset } from "../../../compile/presets.ts";
 import { hostKind } from "../../../network/address.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { asId } from "./names.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
-import type { Spot } from "../fields.ts";
-import type { ImportReport } from "../import-report.ts";
-import type { ImportedConfiguration } from "./imported-configuration.ts";
+import type { Reading, Spot } from "../source.ts";
+import { asId } from "./rows.ts";
 
 /** Region of providers whose source does not say where they process; no area holds it, so that policies about areas deny it. */
 export const UNSTATED = "unstated";
@@ -17,64 +15,95 @@ interface ProviderLocation {
   readonly region: string;
   /** Written in the row; `null` where the preset has it. */
   readonly baseUrl: string | null;
-  /** The host is on this machine or in a network of one's own. */
-  readonly isPrivate: boolean;
   /** Why a person has to check the region or the address. */
-  readonly doubt: string | null;
+  readonly doubt?: string;
+}
+
+interface PlacedProvider {
+  readonly region: string;
+  /** The host is on this machine or in a private network. */
+  readonly isPrivate: boolean;
+  /** Keys of the row. */
+  readonly address: { readonly base_url?: string; readonly network?: "private"; readonly plaintext?: true };
 }
 
 /**
- * Where a provider is called, and where it processes.
+ * The address of a provider, and the region in which it processes. Reports doubts about both.
  *
- * @param given base URL of the source, valid; `null` where the preset's is meant.
- * @param wanted region as the source names it.
+ * @param given base URL of the source, valid; `null`: that of the preset.
+ * @param wanted region in the source.
  */
-export function providerLocation(preset: Preset | null, given: string | null, wanted: string | null): ProviderLocation {
-  const region = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
-  if (given !== null) return ofAddress(preset, given, region);
+export function placeProvider(
+  preset: Preset | undefined,
+  given: string | null,
+  wanted: string | null,
+  spot: Spot,
+  { report }: Reading,
+): PlacedProvider {
+  const claimed = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
+  const { region, baseUrl, doubt } = given === null ? ofPreset(preset, claimed) : ofAddress(preset, given, claimed);
+  if (doubt !== undefined) report.add("decide", spot, doubt);
+  if (baseUrl === null) return { region, isPrivate: region === OWN, address: {} };
+  const { protocol, hostname } = new URL(baseUrl);
+  const isPrivate = isOwnHost(hostname);
+  const address = { base_url: baseUrl, ...(isPrivate && { network: "private" as const }) };
+  const placed = { region, isPrivate, address };
+  if (protocol === "https:" || /^(?:localhost|\[::1\]|127\..*)$/.test(hostname)) return placed;
+  if (isPrivate) {
+    report.add(
+      "decide",
+      spot,
+      "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared",
+    );
+    return { ...placed, address: { ...address, plaintext: true } };
+  }
+  report.add(
+    "changed",
+    spot,
+    "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
+  );
+  return { ...placed, address: { base_url: baseUrl.replace(/^http:/, "https:") } };
+}
+
+/** @param claimed region in the source. */
+function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderLocation {
   const { regions, address = "", region: declared } = preset ?? {};
   if (regions === undefined) {
-    const doubt =
-      "the host contains a name of your account, which the source does not have: replace the part in capitals";
-    const shown = URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
-    return { region: (shown === null ? region : declared) ?? UNSTATED, baseUrl: address, isPrivate: false, doubt };
+    const isShown = URL.canParse(address) && hostEvidence(new URL(address).hostname) !== null;
+    return {
+      region: (isShown ? declared : claimed) ?? UNSTATED,
+      baseUrl: address,
+      doubt: "the host contains a name of your account, which the source does not have: replace the part in capitals",
+    };
   }
   const known = Object.entries(regions);
-  const own = known.find(([name]) => name === region);
-  if (own !== undefined) return ofPreset(own[0]);
-  const area = region === null ? null : areaOf(region);
+  if (claimed !== null && Object.hasOwn(regions, claimed)) return { region: claimed, baseUrl: null };
+  const area = claimed === null ? null : areaOf(claimed);
   const inArea = area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
   if (inArea !== undefined) {
-    const doubt = `\`${inArea[0]}\` is the first region of \`${region}\` that the preset has: write the one that you use`;
-    return ofPreset(inArea[0], doubt);
+    const doubt = `\`${inArea[0]}\` is the first region of \`${claimed}\` that the preset has: write the one that you use`;
+    return { region: inArea[0], baseUrl: null, doubt };
   }
-  const widest = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
-  if (region !== null && area !== null && area.length > 1 && widest[1].includes(widest[0])) {
-    return { region, baseUrl: widest[1].replaceAll(widest[0], region), isPrivate: false, doubt: null };
-  }
-  const needs = widest[0] !== "global" && widest[0] !== OWN && known.length > 1;
-  const doubt =
-    region === null && !needs
-      ? null
-      : `the region is not known here: \`${widest[0]}\` is written; docs/presets.md lists the others`;
-  return ofPreset(widest[0], doubt);
+  const [widest, url] = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
+  if (claimed !== null && area !== null && area.length > 1 && url.includes(widest))
+    return { region: claimed, baseUrl: url.replaceAll(widest, claimed) };
+  const isOnly = widest === "global" || widest === OWN || known.length === 1;
+  if (claimed === null && isOnly) return { region: widest, baseUrl: null };
+  const doubt = `the region is not known here: \`${widest}\` is written; docs/presets.md lists the others`;
+  return { region: widest, baseUrl: null, doubt };
 }
 
-function ofPreset(region: string, doubt: string | null = null): ProviderLocation {
-  return { region, baseUrl: null, isPrivate: region === OWN, doubt };
-}
-
-function ofAddress(preset: Preset | null, given: string, region: string | null): ProviderLocation {
-  const known = Object.entries(preset?.regions ?? {}).find(([, url]) => sameAddress(url, given));
-  if (known !== undefined) return ofPreset(known[0]);
+function ofAddress(preset: Preset | undefined, given: string, claimed: string | null): ProviderLocation {
+  const bare = (url: string): string => url.replace(/\/+$/, "");
+  const known = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
+  if (known !== undefined) return { region: known[0], baseUrl: null };
   const { hostname } = new URL(given);
   const shown = hostEvidence(hostname);
-  const base = { baseUrl: given, isPrivate: false, doubt: null };
-  if (shown !== null) return { ...base, region: shown.location.at(-1) ?? "global" };
-  const isPrivate = isOwnHost(hostname);
-  const written = region ?? (isPrivate ? OWN : UNSTATED);
+  if (shown !== null) return { region: shown.location.at(-1) ?? "global", baseUrl: given };
+  const region = claimed ?? (isOwnHost(hostname) ? OWN : UNSTATED);
+  if (region !== UNSTATED) return { region, baseUrl: given };
   const doubt = `the source does not state where this provider processes data: region \`${UNSTATED}\` is written; write the real one`;
-  return { ...base, region: written, isPrivate, doubt: written === UNSTATED ? doubt : null };
+  return { region, baseUrl: given, doubt };
 }
 
 const OPEN_SERVER: JsonObject = { dialect: "openai-chat", flags: ["no_store_field"] };
@@ -100,10 +129,6 @@ export function presetAt(
   return other !== undefined && isOther ? { preset: null, row: other } : { preset, row: {} };
 }
 
-function sameAddress(left: string, right: string): boolean {
-  return left.replace(/\/+$/, "") === right.replace(/\/+$/, "");
-}
-
 /** Addresses of private networks, names without a dot, and names that only a network of one's own resolves. */
 function isOwnHost(hostname: string): boolean {
   const kind = hostKind(hostname);
@@ -115,8 +140,7 @@ function isOwnHost(hostname: string): boolean {
 export function groupOf(region: string): string {
   if (region === UNSTATED) return UNSTATED;
   const area = areaOf(region);
-  if (area === null) return "own";
-  return area[0] ?? "world";
+  return area === null ? "own" : (area[0] ?? "world");
 }
 
 /** Paths of single operations, which a base URL does not have. */
@@ -137,7 +161,7 @@ export interface Address {
 const MISSING_ADDRESS = "https://RESOURCE.invalid";
 
 /** Reports an address that the source does not have. @param variable that has it, where the source names one. */
-export function missingAddress(variable: string | null, spot: Spot, why: string, report: ImportReport): Address {
+export function missingAddress(variable: string | null, spot: Spot, why: string, { report }: Reading): Address {
   const text = `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`;
   report.add("decide", spot, text);
   return { base: MISSING_ADDRESS, missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`) };
@@ -153,60 +177,29 @@ const TEMPLATE =
 const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 
 /** A base URL of the source as routes.yaml takes it. */
-export function baseUrlOf(text: string, spot: Spot, { findings, report }: ImportedConfiguration): Address {
-  if (text.trim() === "") return missingAddress(null, spot, "the address is empty in the source", report);
+export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
+  const { findings, report } = reading;
+  if (text.trim() === "") return missingAddress(null, spot, "the address is empty in the source", reading);
   const template = TEMPLATE.exec(text);
   if (template !== null) {
     const variable = template[1] ?? null;
     const where = variable === null || looksLikeSecret(variable) ? "" : ` (\`${variable}\`)`;
-    return missingAddress(variable, spot, `the address is not in the source but in its environment${where}`, report);
+    return missingAddress(variable, spot, `the address is not in the source but in its environment${where}`, reading);
   }
   if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
     const why = "no URL can have this host, because its last part is a number. Give the server another name";
-    return missingAddress(null, spot, why, report);
+    return missingAddress(null, spot, why, reading);
   }
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add("WRONG_VALUE", spot.at, "this is not an http(s) URL", "write scheme, host and path");
     return { base: MISSING_ADDRESS, missing: "" };
   }
-  const url = new URL(text);
-  if (url.username !== "" || url.password !== "")
+  const { protocol, host, pathname, username, password, search, hash } = new URL(text);
+  if (username !== "" || password !== "")
     report.add("decide", spot, "the URL holds credentials, which are not carried over; put them into the environment");
-  if (url.search !== "" || url.hash !== "") report.add("left_out", spot, "the query of the URL: base URLs have none");
-  const bare = `${url.protocol}//${url.host}${url.pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
-  if (looksLikeSecret(bare)) {
-    const why = "the address looks as if it held a credential, so it is not carried over";
-    return missingAddress(null, spot, why, report);
-  }
-  return { base: bare, missing: null };
-}
-
-/** Keys of a row that an address needs besides `base_url`, and the address where plain http cannot be. */
-export function transportOf(
-  baseUrl: string | null,
-  isPrivate: boolean,
-  spot: Spot,
-  { report }: ImportedConfiguration,
-): { readonly base_url?: string; readonly network?: "private"; readonly plaintext?: true } {
-  if (baseUrl === null) return {};
-  const { protocol, hostname } = new URL(baseUrl);
-  const isOwn = isPrivate || isOwnHost(hostname);
-  const kind = hostKind(hostname);
-  const network = isOwn ? ({ network: "private" } as const) : {};
-  if (protocol === "https:" || /^(?:localhost|\[::1\]|127\..*)$/.test(hostname))
-    return { base_url: baseUrl, ...network };
-  if (kind === "public" || !isOwn) {
-    report.add(
-      "changed",
-      spot,
-      "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
-    );
-    return { base_url: baseUrl.replace(/^http:/, "https:") };
-  }
-  report.add(
-    "decide",
-    spot,
-    "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared",
-  );
-  return { base_url: baseUrl, ...network, plaintext: true };
+  if (search !== "" || hash !== "") report.add("left_out", spot, "the query of the URL: base URLs have none");
+  const base = `${protocol}//${host}${pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
+  if (!looksLikeSecret(base)) return { base, missing: null };
+  const why = "the address looks as if it held a credential, so it is not carried over";
+  return missingAddress(null, spot, why, reading);
 }

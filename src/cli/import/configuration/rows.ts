@@ -1,19 +1,21 @@
 import type { Capability } from "../../../canon/capability.ts";
-import type { JsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import type { Balance } from "../../../canon/table.ts";
+import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
+import { presetOf } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
-import type { Spot } from "../fields.ts";
+import type { Spot } from "../source.ts";
 
-/** Rows of a routes.yaml before they are written. What several rows of the source have to agree on is collected in them. */
+/** Rows of a routes.yaml before they are written. Values that several rows of the source share are collected in them. */
 export interface PlannedProvider {
   readonly id: string;
   readonly preset: string | null;
   readonly facts: DialectFacts;
-  /** Without what follows. */
+  /** Without the members below. */
   readonly row: JsonObject;
   readonly region: string;
-  /** What the rows of the source say, seconds; `null`: a row says nothing, and keeps the default. The longest is written. */
+  /** Of the rows of the source, seconds; `null` for a row without one, which keeps the default. The longest is written. */
   readonly totals: Set<number | null>;
   readonly firstTokens: Set<number>;
   readonly spots: Spot[];
@@ -24,7 +26,7 @@ export interface PlannedModel {
   /** Of the model in the source; the id differs where two models have it. */
   readonly name: string;
   readonly operation: ModelOperation;
-  /** All that one of its endpoints has. */
+  /** Of all its endpoints. */
   readonly capabilities: Set<Capability>;
   contextWindow: number | null;
   maxOutput: number | null;
@@ -50,18 +52,15 @@ export interface PlannedEndpoint {
 }
 
 /** Whether requests for the one can go to the other: the same kind of call, and vectors that can be compared. */
-export function canReplace(one: PlannedEndpoint, other: PlannedEndpoint): boolean {
-  return (
-    one.model.operation === other.model.operation && (one.model.operation !== "embed" || one.model === other.model)
-  );
+export function canReplace({ model: one }: PlannedEndpoint, { model: other }: PlannedEndpoint): boolean {
+  return one.operation === other.operation && (one.operation !== "embed" || one === other);
 }
 
 /** Shares of a route's endpoints: at most a million each, with six digits. */
 export function weightsOf(
   shares: readonly { readonly endpoint: PlannedEndpoint; readonly weight: number }[],
 ): ReadonlyMap<string, number> {
-  const largest = Math.max(...shares.map(({ weight }) => weight));
-  const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
+  const scale = Math.max(1, ...shares.map(({ weight }) => weight / 1_000_000));
   return new Map(
     shares.map(({ endpoint, weight }) => [endpoint.id, Number((Math.max(0, weight) / scale).toPrecision(6))]),
   );
@@ -91,7 +90,7 @@ export interface PlannedWorkspace {
   readonly spot: Spot | null;
 }
 
-/** A Rego file that says what the source says of requests. */
+/** A policy that replaces a setting of the source. */
 export interface PlannedPolicy {
   readonly id: string;
   readonly mode: "shadow" | "enforce";
@@ -99,7 +98,127 @@ export interface PlannedPolicy {
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** US dollars a million tokens, of dollars a token; without the digits that a binary fraction adds. */
+/** US dollars per million tokens, from dollars per token; without the digits that a binary fraction adds. */
 export function perMillion(perToken: number): number {
   return Math.min(1_000_000, Number((Math.max(0, perToken) * 1_000_000).toPrecision(9)));
+}
+
+/** Names of routes, models and endpoints. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
+/** Ids of providers, workspaces, regions and labels. */
+const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`. */
+export function asName(text: string, fallback: string): string {
+  return respelt(text, NAME, /[^A-Za-z0-9._:/-]+/g, 120) ?? fallback;
+}
+
+/** A text as an id in lower case; `fallback` as for {@link asName}. */
+export function asId(text: string, fallback: string): string {
+  return respelt(text, ID, /[^a-z0-9_]+/g, 58) ?? fallback;
+}
+
+/** `null` where no name is left, and for a probable credential. @param most characters, with room for a number behind them. */
+function respelt(text: string, form: RegExp, others: RegExp, most: number): string | null {
+  if (looksLikeSecret(text)) return null;
+  const spelt = form.test(text)
+    ? text
+    : (form === ID ? text.toLowerCase() : text)
+        .replaceAll(others, "-")
+        .replace(/^[^A-Za-z0-9]+/, "")
+        .slice(0, most)
+        .replace(/-+$/, "");
+  return spelt === "" || Object.hasOwn(Object.prototype, spelt) ? null : spelt;
+}
+
+/** Gives each name once. */
+export class NameSpace {
+  readonly #taken = new Set<string>();
+
+  /** The name, or the name with the first number that is free. */
+  take(name: string): string {
+    let free = name;
+    for (let number = 2; this.#taken.has(free); number += 1) free = `${name}-${number}`;
+    this.#taken.add(free);
+    return free;
+  }
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
+
+/** Placeholders for a key of a self-hosted server without keys. */
+const NO_KEY =
+  /^(?:|none|null|empty|dummy|fake|fake[-_]?(?:api[-_]?)?key|not[-_]?needed|anything|na|n\/a|no[-_]?key|placeholder|x+)$/i;
+
+/** Whether the text of a key means that there is none. */
+export function meansNoKey(text: string): boolean {
+  return NO_KEY.test(text);
+}
+
+/** The environment variables that routes.yaml refers to. Literal keys of the source are compared here, and written nowhere. */
+export class Secrets {
+  /** Literal key → variable. */
+  readonly #byKey = new Map<string, string>();
+  readonly #reserved = new Set<string>();
+  /** With the locations of the literal keys. */
+  readonly #variables = new Map<string, readonly Spot[]>();
+
+  /** A variable that the source names somewhere: no literal key gets it. */
+  reserve(name: string): void {
+    this.#reserved.add(name);
+  }
+
+  /** A variable that the source names; `null` where the name is invalid. */
+  named(name: string): string | null {
+    if (!VARIABLE.test(name)) return null;
+    this.#variables.set(name, this.#variables.get(name) ?? []);
+    return name;
+  }
+
+  /** The variable for a literal key of the source; the same for an equal key. */
+  literal(key: string, suggested: string, spot: Spot): string {
+    const name = this.#byKey.get(key) ?? this.#free(suggested);
+    this.#byKey.set(key, name);
+    this.#variables.set(name, [...(this.#variables.get(name) ?? []), spot]);
+    return name;
+  }
+
+  #free(suggested: string): string {
+    const base = suggested
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9_]+/g, "_")
+      .replace(/^(?=\d)/, "_")
+      .slice(0, 120);
+    let free = base;
+    for (let number = 2; this.#reserved.has(free) || this.#variables.has(free); number += 1) free = `${base}_${number}`;
+    return free;
+  }
+
+  /** Sorted by name. */
+  list(): readonly (readonly [variable: string, literals: readonly Spot[]])[] {
+    return [...this.#variables].toSorted(([left], [right]) => (left < right ? -1 : 1));
+  }
+}
+
+/** The variable that a preset reads its key from; `null` where it has none. */
+export function presetVariable(preset: string | null): string | null {
+  const auth = presetOf(preset)?.provider["auth"];
+  if (!isJsonObject(auth)) return null;
+  const { env } = [auth["bearer"], auth["secret"]].find(isJsonObject) ?? {};
+  return typeof env === "string" ? env : null;
+}
+
+/**
+ * `auth` of a row whose key is in a variable, in the form of the preset.
+ *
+ * @param variable `null`: the provider wants no key.
+ * @returns an empty object where the preset has the same.
+ */
+export function keyedAuth(preset: string | null, variable: string | null): { readonly auth?: JsonValue } {
+  const own = presetOf(preset)?.provider["auth"];
+  if (variable === null) return own === "none" ? {} : { auth: "none" };
+  if (variable === presetVariable(preset)) return {};
+  const { header, prefix } = isJsonObject(own) ? own : {};
+  if (typeof header !== "string") return { auth: { bearer: { env: variable } } };
+  return { auth: { header, secret: { env: variable }, ...(prefix !== undefined && { prefix }) } };
 }

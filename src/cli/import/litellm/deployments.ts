@@ -1,16 +1,25 @@
 import type { Capability } from "../../../canon/capability.ts";
+import type { JsonObject } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { modeOf, operationOf } from "../configuration/models.ts";
-import type { PlannedEndpoint } from "../configuration/rows.ts";
-import type { Fields, Spot } from "../fields.ts";
+import { type ImportedConfiguration, modeOf, operationOf } from "../configuration/imported-configuration.ts";
+import { perMillion, type PlannedEndpoint } from "../configuration/rows.ts";
+import { type Fields, type KnownKeys, OUTCOMES, REFERENCE, type Spot } from "../source.ts";
 import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./connection.ts";
-import { knownKeys } from "./known-keys.ts";
-import { priceOf } from "./prices.ts";
-import { plainText } from "./secret-fields.ts";
+import sections from "./known-keys.json" with { type: "json" };
 
-/** One row of `model_list` that is an endpoint here. */
+/** Keys of LiteLLM's configuration that need no reading, as config_settings of its documentation lists them, by section; `file` has the sections themselves. */
+export function knownKeys(section: keyof typeof sections): KnownKeys {
+  return Object.fromEntries(
+    sections[section].flatMap(({ outcome, text, keys }) => {
+      const known = OUTCOMES.find((one) => one === outcome);
+      if (known === undefined) throw new Error(`known-keys.json: ${outcome} is not an outcome`);
+      return keys.map((key) => [key, [known, text] as const]);
+    }),
+  );
+}
+
+/** One row of `model_list` that became an endpoint. */
 export interface Deployment {
   readonly endpoint: PlannedEndpoint;
   readonly operation: ModelOperation;
@@ -23,7 +32,7 @@ export interface Deployment {
   readonly guardrails: readonly Spot[];
   readonly groups: readonly string[];
   /** `litellm_params`. */
-  readonly spot: Fields;
+  readonly params: Fields;
 }
 
 /** A row whose name ends in `*`: any model of a provider. */
@@ -32,8 +41,8 @@ export interface Wildcard {
   readonly pattern: string;
   /** `litellm_params.model`. */
   readonly model: string;
-  /** The row for one model, by what the star matched. @returns nothing where there can be none, which has been reported. */
-  readonly row: (model: string) => Deployment | null;
+  /** The row for one model, by the text that the star matched. @returns `null`, after a line of the report, where there can be none. */
+  readonly row: (star: string) => Deployment | null;
   readonly spot: Spot;
 }
 
@@ -60,7 +69,7 @@ const SUPPORTS: Readonly<Record<string, Capability>> = {
   supports_assistant_prefill: "prefill",
 };
 
-/** Flags that no capability is. */
+/** Flags without a capability. */
 const NO_CAPABILITY = [
   "supports_parallel_function_calling",
   "supports_prompt_caching",
@@ -71,42 +80,53 @@ const NO_CAPABILITY = [
   "supports_embedding_image_input",
 ];
 
-/** Reads a row. */
+const LIMIT =
+  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
+const LIMITS: KnownKeys = { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] };
+
+/** `null` after an error. */
 export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration): ReadRow | null {
-  const name = plainText(row, "model_name", imported, "the name");
+  const name = row.plain("model_name", "the name");
   const own = row.fields("litellm_params");
-  if (name === null && !row.has("model_name")) row.missing("model_name", "write the name that callers send as `model`");
-  if (own === null && !row.has("litellm_params"))
-    row.missing("litellm_params", "write `model` and its settings below it");
-  if (name === null || own === null) return null;
-  if (!own.has("model")) {
-    own.missing("model", "write `PROVIDER/MODEL`");
-    return null;
-  }
+  if (!row.has("model_name")) row.missing("model_name", "write the name that callers send as `model`");
+  if (!row.has("litellm_params")) row.missing("litellm_params", "write `model` and its settings below it");
+  else if (!own.has("model")) own.missing("model", "write `PROVIDER/MODEL`");
+  if (name === null || !own.has("model")) return null;
   const info = row.fields("model_info");
   const params = withCredential(own, surroundings, imported);
-  const isWild = name.includes("*") || (own.text("model") ?? "").includes("*");
+  const written = params.text("model") ?? "";
+  const deploy = (route: string, fields: Fields): Deployment | null =>
+    deploymentOf(route, fields, info, surroundings, imported);
   const finish = (): void => {
     if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
       imported.report.add("left_out", row, "no route has this row: the line of its `model` has the reason");
       return;
     }
-    imported.report.addMembers("carried", row, ["model_name"], "name of the route");
-    imported.report.addUnread(params, knownKeys("litellm_params"));
-    imported.report.addUnread(info, knownKeys("model_info"));
-    imported.report.addUnread(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] });
+    row.note("carried", "model_name", "name of the route");
+    params.noteUnread(knownKeys("litellm_params"));
+    info.noteUnread(knownKeys("model_info"));
+    row.noteUnread(LIMITS);
   };
-  return isWild
-    ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, surroundings, imported) }
-    : { name, finish, deployment: deploymentOf(name, params, info, surroundings, imported), wildcard: null };
+  if (!name.includes("*") && !written.includes("*"))
+    return { name, finish, deployment: deploy(name, params), wildcard: null };
+  const wildcard: Wildcard = {
+    pattern: name,
+    model: written,
+    spot: params,
+    // A model without a star is one model, whatever callers write.
+    row: (star) =>
+      deploy(
+        name.replace("*", () => star),
+        params.with(
+          "model",
+          written.replace("*", () => star),
+        ),
+      ),
+  };
+  return { name, finish, deployment: null, wildcard };
 }
 
-const RATE =
-  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried; the share of the route where no deployment of the name has `weight`";
-const LIMIT =
-  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
-
-/** The parameters with those that their credential has. */
+/** The parameters with those of their credential. */
 function withCredential(own: Fields, { credentials }: Surroundings, { report }: ImportedConfiguration): Fields {
   const item = own.item("litellm_credential_name");
   if (item === null) return own;
@@ -115,69 +135,40 @@ function withCredential(own: Fields, { credentials }: Surroundings, { report }: 
   if (found === undefined) {
     report.add("decide", item, "`credential_list` has no such credential: write `auth` of the provider");
     // A stored credential may have an address besides its key.
-    return ADDRESSES.some((one) => own.has(one)) ? own : own.with("api_base", `os.environ/${name}`);
+    return ADDRESSES.some((one) => own.has(one)) ? own : own.with("api_base", `${REFERENCE}${name}`);
   }
   report.add("carried", item, "provider with this credential");
   return own.over(found);
 }
 
-function wildcardOf(
-  name: string,
-  params: Fields,
-  info: Fields | null,
-  surroundings: Surroundings,
-  imported: ImportedConfiguration,
-): Wildcard {
-  const written = params.text("model") ?? "";
-  // Without a star of its own the row has one model, whatever callers write.
-  const of = (star: string): string => (written.includes("*") ? written.replace("*", () => star) : written);
-  return {
-    pattern: name,
-    model: written,
-    spot: params,
-    row: (star) =>
-      deploymentOf(
-        name.replace("*", () => star),
-        params.with("model", of(star)),
-        info,
-        surroundings,
-        imported,
-      ),
-  };
-}
-
 function deploymentOf(
   name: string,
   params: Fields,
-  info: Fields | null,
+  info: Fields,
   surroundings: Surroundings,
   imported: ImportedConfiguration,
 ): Deployment | null {
-  const { report } = imported;
   const model = params.text("model") ?? "";
-  const mode = modeOf(info?.text("mode") ?? null, model);
+  const mode = modeOf(info.text("mode"), model);
   const operation = operationOf(mode);
-  if (operation === null) {
-    const what = `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`;
-    report.add("left_out", params.spot("model"), what);
+  const refuse = (why: string): null => {
+    params.note("left_out", "model", why);
     return null;
-  }
+  };
+  if (operation === null)
+    return refuse(`calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`);
   if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
-    report.add("changed", params.spot("model"), "served as chat: plain completions are translated");
-  const region = plainText(params, "region_name", imported, "the region");
+    params.note("changed", "model", "served as chat: plain completions are translated");
+  const region = params.plain("region_name", "the region");
   const connection = connectionOf(params, mode, region, surroundings, imported);
-  if (typeof connection === "string") {
-    report.add("left_out", params.spot("model"), connection);
-    return null;
-  }
+  if (typeof connection === "string") return refuse(connection);
   const endpoint = endpointOf(connection, operation, params, info, imported);
-  if (endpoint === null) return null;
-  report.add("carried", params.spot("model"), `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
-  if (region !== null) report.add("carried", params.spot("region_name"), "region of the provider");
-  readTimes(params, connection, imported);
-  report.addMembers("changed", params, ["rpm", "tpm"], RATE);
-  const tags = params.texts("tags").map(({ text }) => text);
-  const guardrails = params.texts("guardrails").map(({ spot }) => spot);
+  if (typeof endpoint === "string") return refuse(endpoint);
+  params.note("carried", "model", `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
+  if (region !== null) params.note("carried", "region_name", "region of the provider");
+  readTimes(params, connection);
+  const shared = "the share of the route where no deployment of the name has `weight`";
+  params.note("changed", ["rpm", "tpm"], `${LIMIT}; ${shared}`);
   return {
     endpoint,
     operation,
@@ -185,57 +176,52 @@ function deploymentOf(
     weight: params.number("weight"),
     rpm: params.number("rpm"),
     tpm: params.number("tpm"),
-    tags,
-    guardrails,
+    tags: params.texts("tags").map(({ text }) => text),
+    guardrails: params.texts("guardrails").map(({ spot }) => spot),
     // Names of teams and keys stand for the routes of a group.
-    groups: info?.texts("access_groups").map(({ text }) => text) ?? [],
-    spot: params,
+    groups: info.texts("access_groups").map(({ text }) => text),
+    params,
   };
 }
 
+/** @returns the reason where there can be none. */
 function endpointOf(
   { provider, upstream }: Connection,
   operation: ModelOperation,
   params: Fields,
-  info: Fields | null,
+  info: Fields,
   imported: ImportedConfiguration,
-): PlannedEndpoint | null {
+): PlannedEndpoint | string {
   const stated = new Map<Capability, boolean>();
   for (const [key, capability] of Object.entries(SUPPORTS)) {
-    const value = info?.flag(key) ?? null;
-    if (value === null || info === null) continue;
+    const value = info.flag(key);
+    if (value === null) continue;
     stated.set(capability, value);
-    imported.report.add("carried", info.spot(key), `capability \`${capability}\``);
+    info.note("carried", key, `capability \`${capability}\``);
   }
-  const { report } = imported;
-  report.addMembers("left_out", info, NO_CAPABILITY, "not a capability here: protocols and presets define it");
-  const base = info === null ? null : plainText(info, "base_model", imported, "the model");
-  const input = info?.number("max_input_tokens") ?? null;
-  const most = info?.number("max_output_tokens") ?? info?.number("max_tokens") ?? null;
-  info?.number("max_tokens");
-  const made = imported.endpoint(provider, {
+  info.note("left_out", NO_CAPABILITY, "not a capability here: protocols and presets define it");
+  const base = info.plain("base_model", "the model");
+  const most = info.number("max_tokens");
+  const output = info.number("max_output_tokens") ?? most;
+  const added = imported.endpoint(provider, {
     upstream,
     base: base?.split("/").at(-1) ?? null,
     operation,
     stated,
-    contextWindow: input ?? (operation === "embed" ? most : null),
-    maxOutput: operation === "generate" ? most : null,
-    dimensions: info?.number("output_vector_size") ?? null,
+    contextWindow: info.number("max_input_tokens") ?? (operation === "embed" ? output : null),
+    maxOutput: operation === "generate" ? output : null,
+    dimensions: info.number("output_vector_size"),
     spot: params,
   });
-  if (typeof made === "string") {
-    imported.report.add("left_out", params.spot("model"), made);
-    return null;
-  }
-  for (const [key, what] of INFO_KEYS) report.addMembers("carried", info, [key], what);
-  made.price = priceOf(params, info, operation, imported);
+  if (typeof added === "string") return added;
+  for (const [key, what] of INFO_KEYS) info.note("carried", key, what);
+  added.price = priceOf(params, info, operation, imported);
   const concurrency = params.number("max_parallel_requests");
   if (concurrency !== null) {
-    made.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    const what = "`max_concurrency` of the endpoint, in each process";
-    report.add("carried", params.spot("max_parallel_requests"), what);
+    added.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
+    params.note("carried", "max_parallel_requests", "`max_concurrency` of the endpoint, in each process");
   }
-  return made;
+  return added;
 }
 
 const INFO_KEYS = [
@@ -248,17 +234,64 @@ const INFO_KEYS = [
   ["access_groups", "`approve.routes` of teams and keys that name the group"],
 ] as const;
 
-function readTimes(params: Fields, { provider }: Connection, { report }: ImportedConfiguration): void {
-  const total = params.number("timeout");
-  const first = params.number("stream_timeout");
-  provider.totals.add(total !== null && total > 0 ? total : null);
-  if (total !== null && total > 0) {
+function readTimes(params: Fields, { provider }: Connection): void {
+  const total = params.number("timeout") ?? 0;
+  const first = params.number("stream_timeout") ?? 0;
+  provider.totals.add(total > 0 ? total : null);
+  if (total > 0) {
     const what = `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`;
-    report.add("carried", params.spot("timeout"), what);
+    params.note("carried", "timeout", what);
   }
-  if (first !== null && first > 0) {
+  if (first > 0) {
     provider.firstTokens.add(first);
     const what = `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`;
-    report.add("changed", params.spot("stream_timeout"), what);
+    params.note("changed", "stream_timeout", what);
   }
+}
+
+/** Further rates of models that generate. */
+const RATES = {
+  cache_read_input_token_cost: "cached_input",
+  cache_creation_input_token_cost: "cache_write",
+  cache_creation_input_token_cost_above_1hr: "cache_write_1h",
+  output_cost_per_reasoning_token: "reasoning",
+} as const;
+
+/** `price` of an endpoint, in dollars per million tokens; `null` where the source has none. Custom prices are in either mapping. */
+function priceOf(
+  params: Fields,
+  info: Fields,
+  operation: ModelOperation,
+  { report }: ImportedConfiguration,
+): JsonObject | null {
+  const carried: (readonly [Fields, string])[] = [];
+  const read = (name: string): number | null => {
+    const from = [params, info].find((fields) => (fields.number(name) ?? -1) >= 0);
+    if (from !== undefined) carried.push([from, name]);
+    return from?.number(name) ?? null;
+  };
+  const input = read("input_cost_per_token");
+  const output = read("output_cost_per_token");
+  const request = read("input_cost_per_request");
+  const search = read("input_cost_per_query");
+  const rates = Object.entries(RATES).flatMap(([name, rate]) => {
+    const value = read(name);
+    return value === null || operation !== "generate" ? [] : [[rate, perMillion(value)] as const];
+  });
+  if (input === null && search === null && request === null) return null;
+  if (operation === "generate" && (input === null || output === null)) {
+    const from = info.has("input_cost_per_token") ? info : params;
+    const why = "only one of the two prices is given: `price` needs `input` and `output`";
+    report.add("decide", from.spot("input_cost_per_token"), why);
+    return null;
+  }
+  for (const [from, name] of carried) from.note("carried", name, "`price` of the endpoint, a million tokens");
+  return {
+    input: perMillion(input ?? 0),
+    output: perMillion(output ?? 0),
+    ...(request !== null && { request: Math.min(1_000_000, request) }),
+    ...Object.fromEntries(rates),
+    ...(search !== null &&
+      operation === "rerank" && { search: Math.min(1_000_000, Number((search * 1000).toPrecision(9))) }),
+  };
 }

@@ -1,34 +1,28 @@
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, posix, relative, sep, win32 } from "node:path";
+import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
+import { presetOf } from "../../../compile/presets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { Fields } from "../fields.ts";
-import type { ImportReport } from "../import-report.ts";
-import { type ImportedFile, parseMapping, readImportedText } from "../read-source.ts";
-import { type Deployment, readRow, type Wildcard } from "./deployments.ts";
-import { addGuardrails, addTags } from "./guardrails.ts";
-import { knownKeys } from "./known-keys.ts";
+import { tagPolicy } from "../configuration/policies.ts";
+import { asId } from "../configuration/rows.ts";
+import { Fields, type ImportedFile, parseMapping, readImportedText } from "../source.ts";
+import { reserveVariables } from "./connection.ts";
+import { type Deployment, knownKeys, readRow, type Wildcard } from "./deployments.ts";
+import { splitModel } from "./provider-table.ts";
 import { addRoutes, type RouteSettings } from "./routes.ts";
-import { reserveVariables } from "./secret-fields.ts";
 import { applyProviderSettings, applyTenantSettings, routeSettings } from "./settings.ts";
 import { addTenants } from "./tenants.ts";
-import { presetOf } from "../../../compile/presets.ts";
-import { quote } from "../../../compile/authored/literal-secrets.ts";
-import { PROVIDERS, splitModel } from "./provider-table.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
 export async function importLiteLlm(file: ImportedFile, imported: ImportedConfiguration): Promise<void> {
-  const tree = parseMapping(
-    file,
-    imported.findings,
-    "the file must be a mapping of sections",
-    "begin it with `model_list:`",
-  );
-  if (tree === null) return;
-  const whole = await withIncludes(tree, file, imported);
+  const { findings, report, endpoints } = imported;
+  const rule = "the file must be a mapping of sections";
+  const tree = parseMapping(file, findings, rule, "begin it with `model_list:`");
+  const whole = tree === null ? null : await withIncludes(tree, file, imported);
   if (whole === null) return;
   reserveVariables(whole, imported.secrets);
-  const root = new Fields(whole, [], imported.findings);
+  const root = new Fields(whole, [], imported);
   if (!root.has("model_list")) {
     root.missing(
       "model_list",
@@ -42,18 +36,13 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
     general: root.fields("general_settings"),
   };
   const surroundings = {
-    credentials: credentialsOf(root, imported.report),
+    credentials: credentialsOf(root),
     environment: root.fields("environment_variables"),
     settings: settings.litellm,
   };
   const read = root.rows("model_list").flatMap((row) => readRow(row, surroundings, imported) ?? []);
-  if (read.length === 0 && !imported.findings.failed)
-    imported.findings.add(
-      "MISSING_KEY",
-      root.spot("model_list").at,
-      "model_list has no row",
-      "write at least one model",
-    );
+  if (read.length === 0 && !findings.failed)
+    findings.add("MISSING_KEY", root.spot("model_list").at, "model_list has no row", "write at least one model");
   const groups = new Map<string, Deployment[]>();
   for (const { name, deployment } of read)
     if (deployment !== null) groups.set(name, [...(groups.get(name) ?? []), deployment]);
@@ -63,29 +52,22 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
   const routes = addRoutes(groups, routing, imported);
   applyProviderSettings(settings, imported);
   addTenants(root, { routes, groups: accessGroups(groups) }, imported);
-  applyTenantSettings(
-    settings,
-    imported.endpoints.every(({ price }) => price !== null),
-    imported,
-  );
+  const isPriced = endpoints.every(({ price }) => price !== null);
+  applyTenantSettings(settings, isPriced, imported);
   addTags(settings.router, groups, imported);
   addGuardrails(root, groups, routes, imported);
   for (const { finish } of read) finish();
-  imported.report.addUnread(settings.router, knownKeys("router_settings"));
-  imported.report.addUnread(settings.litellm, knownKeys("litellm_settings"));
-  imported.report.addUnread(settings.general, knownKeys("general_settings"));
-  for (const [, item] of surroundings.environment?.unread() ?? [])
-    imported.report.add(
-      "left_out",
-      item,
-      "variables belong to the environment; keep files with their values out of git",
-    );
+  settings.router.noteUnread(knownKeys("router_settings"));
+  settings.litellm.noteUnread(knownKeys("litellm_settings"));
+  settings.general.noteUnread(knownKeys("general_settings"));
+  const variables = "variables belong to the environment; keep files with their values out of git";
+  surroundings.environment.noteUnread({}, ["left_out", variables]);
   root.item("include");
-  imported.report.addUnread(root, knownKeys("file"));
-  imported.report.addRest(whole);
+  root.noteUnread(knownKeys("file"));
+  report.addRest(whole);
 }
 
-/** Most files that one file may include; they include none themselves. */
+/** Included files have no includes of their own. */
 const MOST_INCLUDES = 100;
 
 /** The file with those that it includes: lists are joined, other sections are replaced. `null` where one cannot be read. */
@@ -94,7 +76,8 @@ async function withIncludes(
   file: ImportedFile,
   imported: ImportedConfiguration,
 ): Promise<MapNode | null> {
-  const fields = new Fields(tree, [], imported.findings);
+  const { findings, report } = imported;
+  const fields = new Fields(tree, [], imported);
   const members = new Map(tree.members);
   for (const { text: name, spot } of fields.texts("include").slice(0, MOST_INCLUDES)) {
     const folder = dirname(file.path);
@@ -102,18 +85,18 @@ async function withIncludes(
     // A file that somebody else wrote must not name what else is on this machine.
     if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
       const hint = "copy the file into the folder, and name it by its path from there";
-      imported.findings.add("WRONG_VALUE", spot.at, "the included file is outside of the file's folder", hint);
+      findings.add("WRONG_VALUE", spot.at, "the included file is outside of the file's folder", hint);
       continue;
     }
     const shown = posix.join(posix.dirname(file.shown), name);
     const text = await readImportedText(path, shown);
     if (typeof text === "string") {
-      imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
+      findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
       continue;
     }
-    const part = parseMapping(text, imported.findings, "an included file must be a mapping of sections");
+    const part = parseMapping(text, findings, "an included file must be a mapping of sections");
     if (part === null) continue;
-    imported.report.add("carried", spot, "its sections are part of routes.yaml");
+    report.add("carried", spot, "its sections are part of routes.yaml");
     for (const [key, member] of part.members) {
       const own = members.get(key)?.node;
       const node: ConfigNode =
@@ -123,7 +106,7 @@ async function withIncludes(
       members.set(key, { ...member, node });
     }
   }
-  return imported.findings.failed ? null : { ...tree, members };
+  return findings.failed ? null : { ...tree, members };
 }
 
 /** Whether a path leads below a folder, through links too; an absent file is reported when it is read. */
@@ -133,19 +116,19 @@ async function isBelow(folder: string, path: string): Promise<boolean> {
   return leads !== ".." && !leads.startsWith(`..${sep}`) && !isAbsolute(leads);
 }
 
-function credentialsOf(root: Fields, report: ImportReport): ReadonlyMap<string, Fields> {
+function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
   const found = new Map<string, Fields>();
   for (const row of root.rows("credential_list")) {
     const name = row.text("credential_name");
     const values = row.fields("credential_values");
-    if (name !== null && values !== null) found.set(name, values);
-    report.addMembers("carried", row, ["credential_name"], "provider rows with these values");
-    report.addUnread(row, { credential_info: ["left_out", "describes the credential"] });
+    if (name !== null && row.has("credential_values")) found.set(name, values);
+    row.note("carried", "credential_name", "provider rows with these values");
+    row.noteUnread({ credential_info: ["left_out", "describes the credential"] });
   }
   return found;
 }
 
-/** Names that fallbacks, aliases, teams and keys use: what a wildcard stands for at least. */
+/** Names that fallbacks, aliases, teams and keys use: models that a wildcard stands for at least. */
 function namesUsed(root: Fields, { fallbacks, defaultFallbacks, aliases }: RouteSettings): ReadonlySet<string> {
   const names = new Set<string>(fallbacks.keys());
   for (const listed of [...fallbacks.values(), defaultFallbacks]) for (const { text } of listed) names.add(text);
@@ -158,12 +141,81 @@ function namesUsed(root: Fields, { fallbacks, defaultFallbacks, aliases }: Route
 }
 
 /** Access group → names of models in it. */
-function accessGroups(groups: ReadonlyMap<string, readonly Deployment[]>): ReadonlyMap<string, readonly string[]> {
+function accessGroups(deployments: ReadonlyMap<string, readonly Deployment[]>): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  for (const [name, rows] of groups) {
-    for (const group of rows.flatMap((row) => row.groups)) found.set(group, [...(found.get(group) ?? []), name]);
+  for (const [name, rows] of deployments) {
+    for (const group of rows.flatMap(({ groups }) => groups)) found.set(group, [...(found.get(group) ?? []), name]);
   }
   return found;
+}
+
+const NO_CONTENT_CHECKS = "Signalbox does not check the content of prompts and answers";
+
+/**
+ * The policy about routes whose guardrails were not carried over.
+ *
+ * @param routes name → id.
+ */
+function addGuardrails(
+  root: Fields,
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  routes: ReadonlyMap<string, string>,
+  imported: ImportedConfiguration,
+): void {
+  const { report } = imported;
+  const guarded = new Set<string>();
+  const recorded = (which: string): string =>
+    `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of ${which}, and denies them once it is promoted`;
+  for (const [name, rows] of deployments) {
+    for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
+      guarded.add(routes.get(name) ?? name);
+      report.add("changed", spot, recorded(`route ${quote(name)}`));
+    }
+  }
+  for (const guardrail of root.rows("guardrails")) {
+    const inner = guardrail.fields("litellm_params");
+    const isAlways = [inner, guardrail].some((fields) => fields.flag("default_on") === true);
+    if (isAlways) for (const id of routes.values()) guarded.add(id);
+    if (isAlways) report.add("changed", guardrail, recorded("all routes"));
+    else report.add("left_out", guardrail, NO_CONTENT_CHECKS);
+  }
+  imported.addGuardrailPolicy(guarded, root.spot("guardrails"));
+}
+
+/** The policy about tags of deployments. */
+function addTags(
+  router: Fields,
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  imported: ImportedConfiguration,
+): void {
+  const groups = [...deployments.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
+  const isOn = router.flag("enable_tag_filtering") === true;
+  const tagged = new Map<string, readonly string[]>();
+  const usual = new Set<string>();
+  for (const rows of groups) {
+    const hasDefault = rows.some(({ tags }) => tags.includes("default"));
+    for (const { endpoint, tags, params } of rows) {
+      if (!isOn) {
+        const without = "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend";
+        params.note("left_out", "tags", without);
+        continue;
+      }
+      const labels = tags.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
+      if (labels.length > 0) tagged.set(endpoint.id, labels);
+      for (const label of labels) imported.labels.add(label);
+      if (!hasDefault || tags.includes("default")) usual.add(endpoint.id);
+      const chosen = "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request";
+      params.note("changed", "tags", chosen);
+    }
+  }
+  if (!isOn || groups.length === 0) return;
+  const labelled = "policy `tag-routing`; give keys the labels, `signalbox keys create --labels …`";
+  router.note("changed", "enable_tag_filtering", labelled);
+  if (router.flag("tag_filtering_match_any") === false) {
+    const all = "`tag-routing` requires one label in common; LiteLLM requires all tags";
+    router.note("decide", "tag_filtering_match_any", all);
+  }
+  if (tagged.size > 0) imported.policies.push(tagPolicy({ tags: tagged, usual }));
 }
 
 /**
@@ -211,7 +263,7 @@ function expandWildcards(
   }
 }
 
-/** What the star matched; `null` where the name does not fit. */
+/** The text that the star matched; `null` where the name does not fit. */
 function starOf(pattern: string, name: string): string | null {
   const [before = "", ...rest] = pattern.split("*");
   const after = rest.join("*");
@@ -220,11 +272,9 @@ function starOf(pattern: string, name: string): string | null {
   return star === "" || name.length < before.length + after.length ? null : star;
 }
 
-/** A model of the provider that its preset knows. */
+/** The sample model of the provider's preset. */
 function sampleOf({ model }: Wildcard): string | null {
-  const { provider } = splitModel(model, null);
-  const row = provider !== null && Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
-  if (row?.preset === undefined || row.preset === null || !model.includes("/*")) return null;
-  const upstream = presetOf(row.preset)?.sample.upstream_model ?? null;
-  return upstream === null || /[A-Z]{4}/.test(upstream) ? null : upstream;
+  const { row } = splitModel(model, null);
+  const upstream = presetOf(row?.preset ?? null)?.sample.upstream_model;
+  return upstream === undefined || !model.includes("/*") || /[A-Z]{4}/.test(upstream) ? null : upstream;
 }

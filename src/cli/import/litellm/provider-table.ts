@@ -80,7 +80,7 @@ const OLLAMA: LiteLlmProvider = { preset: "ollama", path: "/v1" };
 const VLLM: LiteLlmProvider = { preset: "vllm", hasNoDefault: true };
 
 /** By the prefix of `litellm_params.model`. */
-export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
+const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
   openai: { preset: "openai", responses: "openai-responses" },
   "text-completion-openai": { preset: "openai", row: { dialect: "openai-completions", flags: [] } },
   azure: {
@@ -150,15 +150,20 @@ const UNPREFIXED: readonly (readonly [RegExp, string])[] = [
   [/^(?:mistral-|codestral-|open-mi)/, "mistral"],
 ];
 
-/** Provider and model of `litellm_params.model`; no provider where the text names none that is known. */
-export function splitModel(
-  model: string,
-  custom: string | null,
-): { readonly provider: string | null; readonly name: string } {
-  const [prefix = "", ...rest] = model.split("/");
-  if (custom !== null) return { provider: custom, name: prefix === custom && rest.length > 0 ? rest.join("/") : model };
-  if (rest.length > 0 && Object.hasOwn(PROVIDERS, prefix)) return { provider: prefix, name: rest.join("/") };
-  const guessed = UNPREFIXED.find(([form]) => form.test(model))?.[1];
-  if (guessed !== undefined) return { provider: guessed, name: model };
-  return { provider: rest.length > 0 ? prefix : null, name: rest.length > 0 ? rest.join("/") : model };
+interface SplitModel {
+  /** Provider in the text; empty for none. */
+  readonly prefix: string;
+  /** `undefined` for an unknown provider. */
+  readonly row: LiteLlmProvider | undefined;
+  readonly name: string;
+}
+
+/** Provider and model of `litellm_params.model`. @param custom `custom_llm_provider`. */
+export function splitModel(model: string, custom: string | null): SplitModel {
+  const [first = "", ...rest] = model.split("/");
+  const isPrefixed = rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
+  const named = isPrefixed ? first : (custom ?? UNPREFIXED.find(([form]) => form.test(model))?.[1]);
+  const prefix = named ?? (rest.length > 0 ? first : "");
+  const row = Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
+  return { prefix, row, name: rest.length > 0 && first === prefix ? rest.join("/") : model };
 }

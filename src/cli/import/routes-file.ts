@@ -1,0 +1,309 @@
+import { Document, isCollection, isMap, isNode, isPair, isScalar, type Pair } from "yaml";
+import { type Capability, CAPABILITIES, CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { DEFAULT_TIMEOUTS } from "../../compile/normalised/defaults.ts";
+import { milliseconds } from "../../compile/normalised/durations.ts";
+import { presetOf } from "../../compile/presets.ts";
+import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
+import { groupOf, OWN } from "./configuration/provider-location.ts";
+import type {
+  PlannedEndpoint,
+  PlannedModel,
+  PlannedProvider,
+  PlannedRoute,
+  PlannedWorkspace,
+} from "./configuration/rows.ts";
+import type { Spot } from "./source.ts";
+
+/** Models up to which one file is easier to read than several. */
+const MOST_IN_ONE_FILE = 60;
+/** Sections with a file of their own where there are more. */
+const PARTS = ["providers", "models", "endpoints", "routes"];
+
+/** Name of the environment in which the simulated provider answers. */
+export const SIMULATED = "simulated";
+/** A variable that is never set, so that no provider has its secret in that environment. */
+const NEVER_SET = "SIGNALBOX_SIMULATED_PROVIDER_KEY";
+
+const STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
+/** No anchors: two equal rows are two rows. */
+const PLAIN = { aliasDuplicateObjects: false } as const;
+
+/** Files of an import below its folder, by path, without the report. */
+export function importFiles(
+  imported: ImportedConfiguration,
+  command: string,
+  shown: string,
+): ReadonlyMap<string, string> {
+  const found = sectionsOf(imported);
+  const sections = Object.entries<Section>(found);
+  const isLarge = found.models.value.size > MOST_IN_ONE_FILE;
+  const isPart = ([name]: (typeof sections)[number]): boolean => isLarge && PARTS.includes(name);
+  const start = Object.entries<Section>({
+    version: { value: 1 },
+    ...(isLarge && { include: { value: ["parts/*.yaml"] } }),
+  });
+  const head = ` Written by \`${command}\`. The report beside it says what became of each line of the source;
+ comments here name the lines that a row comes from. What a provider does with requests depends on your
+ contracts: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
+  return new Map([
+    ...sections
+      .filter(isPart)
+      .map((part): [string, string] => [
+        `parts/${part[0]}.yaml`,
+        documentText([part], ` Part of routes.yaml, by \`${command}\`.`, shown),
+      ]),
+    ["routes.yaml", documentText([...start, ...sections.filter((section) => !isPart(section))], head, shown)],
+    [`routes.${SIMULATED}.yaml`, overlayText(found.providers.value)],
+    ...imported.policies.flatMap(({ files }) =>
+      [...files].map(([path, text]): [string, string] => [`policies/${path}`, text]),
+    ),
+  ]);
+}
+
+/** A section of routes.yaml. */
+interface Section {
+  readonly value: JsonValue | ReadonlyMap<string, JsonObject>;
+  /** Locations in the source, for each item. */
+  readonly origins?: readonly (readonly Spot[])[];
+}
+
+type Row = { readonly id: string } & ({ readonly spots: readonly Spot[] } | { readonly spot: Spot | null });
+
+/** Rows by id. A map keeps their order where ids are numbers. */
+function rowSection<Of extends Row>(rows: Iterable<Of>, rowOf: (row: Of) => JsonObject) {
+  const list = [...rows];
+  const origins = list.map((row) => ("spots" in row ? row.spots : [row.spot ?? []].flat()));
+  return { value: new Map(list.map((row) => [row.id, rowOf(row)])), origins };
+}
+
+function sectionsOf(imported: ImportedConfiguration) {
+  const { routes, workspaces, policies } = imported;
+  const labels = [...new Set([...imported.labels, ...workspaces.flatMap((workspace) => workspace.labels)])];
+  const endpoints = reachable(
+    imported,
+    routes.map(({ id }) => id),
+  );
+  const regions = new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
+  const modes = Object.fromEntries(policies.map(({ id, mode }) => [id, mode]));
+  return {
+    regions: { value: Object.fromEntries(Map.groupBy(regions, groupOf)) },
+    providers: rowSection(new Set(endpoints.map(({ provider }) => provider)), (row) => providerRow(imported, row)),
+    models: rowSection(new Set(endpoints.map(({ model }) => model)), modelRow),
+    endpoints: { ...rowSection(endpoints, endpointRow), value: endpoints.map(endpointRow) },
+    routes: rowSection(routes, routeRow),
+    workspaces: rowSection(workspaces, (row) => workspaceRow(imported, row)),
+    ...(policies.length > 0 && { policies: { value: { initial_mode: modes } } }),
+    ...(labels.length > 0 && { vocabulary: { value: { labels: labels.toSorted() } } }),
+  };
+}
+
+/** Seconds. */
+const LONGEST = 86_400;
+const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
+const DEFAULT_CONCURRENCY = 200;
+
+/** Whether the source names a model server in a network of one's own: no other address shows who keeps requests. */
+export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
+  return region === OWN && preset !== null && presetOf(preset)?.provider["network"] === "private";
+}
+
+function providerRow({ endpoints, answers, health }: ImportedConfiguration, provider: PlannedProvider): JsonObject {
+  const own = isSelfHosted(provider);
+  const most = endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0));
+  const { totals, firstTokens } = provider;
+  // One row of several must not make the calls of the others shorter than they were.
+  const total = [...totals].some((one) => one !== null)
+    ? Math.max(...[...totals].map((one) => one ?? DEFAULT_TOTAL))
+    : null;
+  // No limit within an attempt is longer than the attempt.
+  const first = firstTokens.size === 0 ? null : Math.min(Math.max(...firstTokens), total ?? LONGEST);
+  const times = {
+    total: total === null ? null : duration(total),
+    first_token: first === null ? null : duration(first),
+  };
+  return present({
+    preset: provider.preset,
+    ...provider.row,
+    region: provider.region,
+    trains_on_data: own ? false : answers.trainsOnData,
+    retention: own ? "none" : null,
+    timeouts: filled(present(times)),
+    health: filled(health),
+    max_concurrency: Math.max(...most) > DEFAULT_CONCURRENCY ? Math.max(...most) : null,
+  });
+}
+
+/** Seconds as routes.yaml writes them: at least a millisecond, at most a day. */
+export function duration(seconds: number): string {
+  const bounded = Math.min(LONGEST, Math.max(0.001, seconds));
+  return Number.isInteger(bounded) ? `${bounded}s` : `${Math.max(1, Math.round(bounded * 1000))}ms`;
+}
+
+function modelRow(model: PlannedModel): JsonObject {
+  const { contextWindow, maxOutput, defaultMaxOutput } = model;
+  const usual =
+    defaultMaxOutput === null || maxOutput === null ? defaultMaxOutput : Math.min(defaultMaxOutput, maxOutput);
+  return present({
+    operations: [model.operation],
+    capabilities: filled([...model.capabilities]),
+    context_window: contextWindow,
+    max_output_tokens: model.operation === "generate" ? maxOutput : null,
+    default_max_output_tokens: usual,
+    dimensions: filled(model.dimensions),
+    default_dimensions: model.defaultDimensions,
+    ...model.rest,
+  });
+}
+
+function endpointRow(endpoint: PlannedEndpoint): JsonObject {
+  const { model, provider, capabilities } = endpoint;
+  return present({
+    id: endpoint.id,
+    model: model.id,
+    provider: provider.id,
+    upstream_model: endpoint.upstream,
+    region: endpoint.region === provider.region ? null : endpoint.region,
+    capabilities: capabilities.size < model.capabilities.size ? [...capabilities] : null,
+    price: endpoint.price,
+    max_concurrency: endpoint.maxConcurrency,
+    batch: endpoint.batch,
+  });
+}
+
+function routeRow(route: PlannedRoute): JsonObject {
+  const { primary, peers, balance, weights, fallbacks } = route;
+  return present({
+    primary: primary.id,
+    peers: filled(peers.map(({ id }) => id)),
+    balance: peers.length > 0 ? balance : null,
+    weights: peers.length > 0 ? filled(Object.fromEntries(weights)) : null,
+    fallbacks: filled(fallbacks.map((row) => ("id" in row ? row.id : row))),
+    on_gap: peers.length + fallbacks.length > 0 ? "narrow" : null,
+    max_attempts: route.maxAttempts,
+  });
+}
+
+function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspace): JsonObject {
+  const endpoints = reachable(imported, workspace.routes);
+  const dimensions = [...new Set(endpoints.flatMap(({ model }) => model.dimensions))];
+  const windows = endpoints.flatMap(({ model }) => (model.operation === "embed" ? [model.contextWindow ?? 0] : []));
+  const moderation = imported.routes.find(
+    ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
+  );
+  return present({
+    tier: "standard",
+    labels: filled(workspace.labels),
+    approve: present({
+      routes: workspace.routes,
+      regions: [...new Set(endpoints.map(({ region }) => region))],
+      providers: [...new Set(endpoints.map(({ provider }) => provider.id))],
+      capabilities: approvable(new Set(endpoints.flatMap(({ capabilities }) => [...capabilities]))),
+      dimensions: filled(dimensions.toSorted((left, right) => left - right)),
+      context_window: windows.length === 0 ? null : Math.max(...windows),
+    }),
+    default_moderation_route: moderation?.id ?? null,
+    limits: filled(workspace.limits),
+  });
+}
+
+/** Capabilities that a workspace has to approve for the requests of the source's callers. */
+function approvable(found: ReadonlySet<Capability>): readonly Capability[] {
+  return CAPABILITY_NAMES.filter((name) => found.has(name) && CAPABILITIES[name].approved);
+}
+
+/** A row without the keys that have no value. */
+function present(row: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
+}
+
+/** `null` for an empty list or mapping. */
+function filled<Value extends object>(value: Value): Value | null {
+  return Object.keys(value).length === 0 ? null : value;
+}
+
+/** Endpoints of routes, those of routes among their fallbacks too. */
+export function reachable(imported: ImportedConfiguration, ids: readonly string[]): readonly PlannedEndpoint[] {
+  const found = new Set<PlannedEndpoint>();
+  const opened = new Set<string>();
+  const open = (id: string): void => {
+    if (opened.has(id)) return;
+    opened.add(id);
+    const route = imported.routes.find((row) => row.id === id);
+    if (route === undefined) return;
+    for (const next of [route.primary, ...route.peers, ...route.fallbacks])
+      if ("id" in next) found.add(next);
+      else open(next.route);
+  };
+  for (const id of ids) open(id);
+  return [...found];
+}
+
+function documentText(sections: readonly (readonly [string, Section])[], head: string, shown: string): string {
+  const document = new Document({});
+  document.commentBefore = head;
+  for (const [name, section] of sections) document.add(sectionPair(document, name, section, shown));
+  return document.toString(STYLE);
+}
+
+function sectionPair(document: Document, name: string, { value, origins }: Section, shown: string): Pair {
+  const key = document.createNode(name);
+  key.spaceBefore = true;
+  const node = document.createNode(value, PLAIN);
+  if (isCollection(node)) {
+    for (const [index, item] of node.items.entries()) {
+      const origin = originText(origins?.[index] ?? [], shown);
+      const named: unknown = isPair(item) ? item.key : item;
+      if (origin !== null && isNode(named)) named.commentBefore = origin;
+    }
+    if (node.items.length === 0) node.flow = true;
+    flowBelow(node, isMap(node) && origins !== undefined ? 2 : 1);
+  }
+  return document.createPair(key, node);
+}
+
+/** Collections so many steps below a node are written on one line; `approve` is one step longer. */
+function flowBelow(node: unknown, steps: number): void {
+  if (!isCollection(node)) return;
+  if (steps === 0) {
+    node.flow = true;
+    return;
+  }
+  for (const item of node.items) {
+    const value: unknown = isPair(item) ? item.value : item;
+    const isLong = isPair(item) && isScalar(item.key) && item.key.value === "approve";
+    flowBelow(value, isLong ? steps : steps - 1);
+  }
+}
+
+/** ` config.yaml:3, 17` */
+function originText(spots: readonly Spot[], shown: string): string | null {
+  const files = new Map<string, Set<number>>();
+  for (const { at } of spots) {
+    const file = at.file ?? shown;
+    files.set(file, (files.get(file) ?? new Set()).add(at.line));
+  }
+  const origins = [...files].map(([file, lines]) => {
+    const sorted = [...lines].toSorted((left, right) => left - right);
+    return `${file}:${sorted.slice(0, 6).join(", ")}${sorted.length > 6 ? " and others" : ""}`;
+  });
+  return origins.length === 0 ? null : ` ${origins.join("; ")}`;
+}
+
+/** The overlay in which no provider is called: the secret of each is not set. */
+function overlayText(providers: ReadonlyMap<string, JsonObject>): string {
+  const rows = [...providers].map(([id, { auth }]) => {
+    // An overlay's mapping merges with the row's: the other form of `auth` has to go.
+    const removed = Object.keys(isJsonObject(auth) ? auth : {}).map((key) => [key, null]);
+    const simulated = { bearer: { env: NEVER_SET }, on_missing_secret: "simulate" };
+    return [id, { auth: { ...Object.fromEntries(removed), ...simulated } }];
+  });
+  const document = new Document({ providers: Object.fromEntries(rows) }, PLAIN);
+  document.commentBefore = ` The environment \`${SIMULATED}\`: the simulated provider answers for every row, and none is called.
+
+   signalbox serve --environment ${SIMULATED} --demo
+
+ Remove this file when you serve real traffic.`;
+  flowBelow(document.contents, 2);
+  return document.toString(STYLE);
+}

@@ -1,0 +1,381 @@
+import { describeSafely, looksLikeSecret } from "../../compile/authored/literal-secrets.ts";
+import { readDocument } from "../../compile/authored/document.ts";
+import type { ConfigNode, ListNode, MapNode, Path, Position } from "../../compile/authored/tree.ts";
+import { LARGEST_FILE } from "../../compile/file-tree.ts";
+import type { Findings } from "../../compile/findings/findings.ts";
+import { readNamedFile } from "../../policy/read-regular-file.ts";
+
+/** A file of another gateway. Positions of its nodes name it. */
+export interface ImportedText {
+  /** Path for messages. */
+  readonly shown: string;
+  readonly text: string;
+}
+
+/** The imported file. */
+export interface ImportedFile extends ImportedText {
+  /** On disk, for files that it includes. */
+  readonly path: string;
+}
+
+/** Reads a file that the user named. @returns the reason as a sentence, where it cannot be read. */
+export async function readImportedText(path: string, shown: string): Promise<ImportedText | string> {
+  let bytes: Uint8Array | "too_large";
+  try {
+    bytes = await readNamedFile(path, LARGEST_FILE);
+  } catch {
+    return "cannot be read; check the path and its permissions";
+  }
+  if (bytes === "too_large") return `has more than ${LARGEST_FILE} bytes; split it, or leave out what is not routing`;
+  try {
+    return { shown, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return "is not UTF-8 text; convert it";
+  }
+}
+
+/** The tree of YAML or JSON, which is a subset of YAML; `null` after a reported error. */
+export function parseImported({ shown, text }: ImportedText, findings: Findings): ConfigNode | null {
+  const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
+  // The compiler's own hint for an empty file is about routes.yaml.
+  if (lines.replaceAll(/^\s*#.*$/gm, "").trim() === "") {
+    findings.add("WRONG_TYPE", { line: 1, column: 1, file: shown }, "the file is empty", "name the right file");
+    return null;
+  }
+  const tree = readDocument(lines, findings, shown, "1.1");
+  return findings.failed ? null : tree;
+}
+
+/** The tree of a file that must be a mapping. @param rule the message otherwise. @param fix how to begin it. */
+export function parseMapping(file: ImportedText, findings: Findings, rule: string, fix?: string): MapNode | null {
+  const tree = parseImported(file, findings);
+  if (tree === null || tree.kind === "map") return tree;
+  findings.add("WRONG_TYPE", tree.at, rule, fix);
+  return null;
+}
+
+const MODEL_ID = /^[A-Za-z0-9~@][\w.:~@/+-]{0,255}$/;
+
+/**
+ * The ids of a plain list, one a line, `#` before remarks; `null` for any other text. After an id with a maker, a line without an id is an item
+ * too, so that it is reported and the file is not taken for broken YAML.
+ */
+export function modelLines({ shown, text }: ImportedText): readonly Item[] | null {
+  const items: Item[] = [];
+  let isList = false;
+  const lines = text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
+  for (const [index, line] of lines.entries()) {
+    const value = line.replace(/(?:^|\s)#.*$/, "").trim();
+    if (value === "") continue;
+    if (!MODEL_ID.test(value) && !isList) return null;
+    isList ||= value.includes("/") && !value.endsWith(":");
+    const at = { line: index + 1, column: line.indexOf(value) + 1, file: shown };
+    items.push({ path: [items.length], at, node: { kind: "scalar", at, value } });
+  }
+  return items.length === 0 ? null : items;
+}
+
+/** Location of a value in the source. */
+export interface Spot {
+  readonly path: Path;
+  readonly at: Position;
+}
+
+export interface Item extends Spot {
+  readonly node: ConfigNode;
+}
+
+export interface SourceText {
+  readonly text: string;
+  readonly spot: Spot;
+}
+
+/** Outcomes of the values of one source: errors, and lines of the report. */
+export interface Reading {
+  readonly findings: Findings;
+  readonly report: ImportReport;
+}
+
+/** LiteLLM's prefix of the name of an environment variable. */
+export const REFERENCE = "os.environ/";
+
+/** Whether LiteLLM reads the value from the environment, which an import does not know. */
+export function isReference(node: ConfigNode): boolean {
+  return node.kind === "scalar" && typeof node.value === "string" && node.value.startsWith(REFERENCE);
+}
+
+/** PyYAML reads YAML 1.1. */
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["yes", true],
+  ["on", true],
+  ["false", false],
+  ["no", false],
+  ["off", false],
+]);
+
+/**
+ * The members of one mapping of the source; an absent mapping is an empty one. It records which members were read, so that unread members can be
+ * reported: nothing is dropped silently. A value of the wrong type is a finding, and reads as absent.
+ */
+export class Fields implements Spot {
+  readonly path: Path;
+  readonly at: Position;
+  readonly #members: MapNode["members"];
+  readonly #reading: Reading;
+  #read = new Set<string>();
+
+  constructor({ at, members }: Pick<MapNode, "at" | "members">, path: Path, reading: Reading) {
+    this.path = path;
+    this.at = at;
+    this.#members = members;
+    this.#reading = reading;
+  }
+
+  /** `null` for absent and null. Marks the member as read. */
+  item(name: string): Item | null {
+    this.#read.add(name);
+    const member = this.#members.get(name);
+    if (member === undefined || isNull(member.node)) return null;
+    return { path: [...this.path, name], at: member.keyAt, node: member.node };
+  }
+
+  /** Location of a member; the mapping's own where it is absent. */
+  spot(name: string): Spot {
+    const member = this.#members.get(name);
+    return member === undefined ? this : { path: [...this.path, name], at: member.keyAt };
+  }
+
+  has(name: string): boolean {
+    const member = this.#members.get(name);
+    return member !== undefined && !isNull(member.node);
+  }
+
+  /** `null` where it is absent or a reference to the environment, and after a finding where `read` gives `null`. */
+  #scalar<Value>(name: string, expected: string, read: (value: unknown) => Value | null): Value | null {
+    const item = this.item(name);
+    if (item === null) return null;
+    const value = item.node.kind === "scalar" ? read(item.node.value) : null;
+    if (value === null && !isReference(item.node)) this.#wrong(item, expected);
+    return value;
+  }
+
+  /** A number or a boolean reads as its text, because YAML makes numbers of names such as `2024`. */
+  text(name: string): string | null {
+    return this.#scalar(name, "text", String);
+  }
+
+  /** Text for routes.yaml; `null` also, with a line of the report, for a reference and for a probable credential. @param what for the report. */
+  plain(name: string, what: string): string | null {
+    const item = this.item(name);
+    const text = this.text(name);
+    if (item === null || text === null) return null;
+    const isVariable = isReference(item.node);
+    if (!isVariable && !looksLikeSecret(text)) return text;
+    const why = isVariable
+      ? `LiteLLM reads ${what} from the environment; write its value into routes.yaml`
+      : `${what} looks like a credential, so it is not carried over`;
+    this.note("decide", name, why);
+    return null;
+  }
+
+  number(name: string): number | null {
+    return this.#scalar(name, "a number", (value) => {
+      const number = typeof value === "boolean" || value === "" ? Number.NaN : Number(value);
+      return Number.isFinite(number) ? number : null;
+    });
+  }
+
+  flag(name: string): boolean | null {
+    return this.#scalar(name, "true or false", (value) => BOOLEANS.get(String(value).toLowerCase()) ?? null);
+  }
+
+  fields(name: string): Fields {
+    const item = this.item(name);
+    if (item !== null) return this.fieldsOf(item);
+    return new Fields({ at: this.at, members: new Map() }, [...this.path, name], this.#reading);
+  }
+
+  fieldsOf({ node, ...spot }: Item): Fields {
+    if (node.kind !== "map") this.#wrong(spot, "a mapping");
+    return new Fields(node.kind === "map" ? node : { at: node.at, members: new Map() }, spot.path, this.#reading);
+  }
+
+  /** The items of a list; empty where it is absent. */
+  items(name: string): readonly Item[] {
+    const item = this.item(name);
+    return item === null ? [] : this.itemsOf(item);
+  }
+
+  itemsOf({ node, ...spot }: Item): readonly Item[] {
+    if (node.kind === "list") return itemsIn(spot.path, node);
+    this.#wrong(spot, "a list");
+    return [];
+  }
+
+  /** A list of mappings. */
+  rows(name: string): readonly Fields[] {
+    return this.items(name).map((item) => this.fieldsOf(item));
+  }
+
+  /** A list of texts; one text is a list of one. */
+  texts(name: string): readonly SourceText[] {
+    const item = this.item(name);
+    return item === null ? [] : this.textsOf(item);
+  }
+
+  textsOf(item: Item): readonly SourceText[] {
+    const items = item.node.kind === "scalar" ? [item] : this.itemsOf(item);
+    return items.flatMap((one) => {
+      if (one.node.kind === "scalar" && one.node.value !== null) return [{ text: String(one.node.value), spot: one }];
+      this.#wrong(one, "text");
+      return [];
+    });
+  }
+
+  /** Members by name, all marked as read. */
+  entries(): readonly (readonly [string, Item])[] {
+    return [...this.#members.keys()].flatMap((name) => {
+      const item = this.item(name);
+      return item === null ? [] : [[name, item] as const];
+    });
+  }
+
+  /** These members before those of another mapping. */
+  over(other: Fields): Fields {
+    const members = new Map([...other.#members, ...this.#members]);
+    const joined = new Fields({ at: this.at, members }, this.path, this.#reading);
+    for (const name of this.#read) joined.#read.add(name);
+    return joined;
+  }
+
+  /** The same with another text in one member; reading one of the two marks both. */
+  with(name: string, value: string): Fields {
+    const keyAt = this.#members.get(name)?.keyAt ?? this.at;
+    const members = new Map(this.#members);
+    members.set(name, { keyAt, node: { kind: "scalar", at: keyAt, value } });
+    const changed = new Fields({ at: this.at, members }, this.path, this.#reading);
+    changed.#read = this.#read;
+    return changed;
+  }
+
+  /** Reports those of these members that are there, with everything below them, and marks them as read. */
+  note(outcome: Outcome, names: string | readonly string[], text: string): void {
+    for (const item of [names].flat().flatMap((name) => this.item(name) ?? []))
+      this.#reading.report.add(outcome, item, text, "whole");
+  }
+
+  /**
+   * Reports every member that has not been read. A value is never repeated.
+   *
+   * @param others for keys that `known` does not have; by default they are reported as unknown, so that a person looks them up.
+   */
+  noteUnread(known: KnownKeys, others?: KnownKeys[string]): void {
+    for (const name of [...this.#members.keys()].filter((one) => !this.#read.has(one))) {
+      const [outcome, text] = (Object.hasOwn(known, name) ? known[name] : undefined) ?? others ?? UNKNOWN;
+      const item = this.item(name);
+      this.note(outcome, name, text);
+      if (text === UNKNOWN[1] && item?.node.kind === "scalar" && looksLikeSecret(String(item.node.value)))
+        this.note("decide", name, "this value looks like a credential: put it into the environment");
+    }
+  }
+
+  missing(name: string, hint: string): void {
+    const message = `${describeSafely([...this.path, name])} is missing`;
+    this.#reading.findings.add("MISSING_KEY", this.at, message, hint);
+  }
+
+  #wrong({ path, at }: Spot, expected: string): void {
+    const message = `${describeSafely(path)} must be ${expected}`;
+    this.#reading.findings.add("WRONG_TYPE", at, message, "correct it in the source");
+  }
+}
+
+/** The items of a list at a path. */
+export function itemsIn(path: Path, { items }: ListNode): readonly Item[] {
+  return items.map((node, index) => ({ path: [...path, index], at: node.at, node }));
+}
+
+function isNull(node: ConfigNode): boolean {
+  return node.kind === "scalar" && node.value === null;
+}
+
+/** Outcomes of a value of the source. */
+export const OUTCOMES = ["carried", "changed", "left_out", "decide"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** Outcome and sentence of keys that need no reading, by name. */
+export type KnownKeys = Readonly<Record<string, readonly [Outcome, string]>>;
+
+const UNKNOWN: KnownKeys[string] = [
+  "decide",
+  "this key is not known to the import: look up what it does, and whether anything has to replace it",
+];
+
+export interface ReportEntry {
+  readonly outcome: Outcome;
+  /** Path in the source: `model_list[0].litellm_params.rpm`. */
+  readonly source: string;
+  readonly file: string;
+  readonly line: number;
+  /** What it became, or why it did not; never a value of the source that could be a secret. */
+  readonly text: string;
+}
+
+/** For a value that no code above reports: nothing of the source is missing in the report. */
+const REST = "not carried over: the import makes nothing of this value";
+
+function valueKey(path: Path, { file, line, column }: Position): string {
+  return JSON.stringify([file, line, column, path.at(-1)]);
+}
+
+/** Collects the outcome of each value. */
+export class ImportReport {
+  readonly #file: string;
+  /** By their JSON: an alias shows one value many times. */
+  readonly #entries = new Map<string, ReportEntry>();
+  /** Values that have a line, by position and name: a value of a merged mapping or a stored credential has several paths. */
+  readonly #covered = new Map<string, "whole" | "itself">();
+
+  /** @param file of values whose position names none. */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** @param reach `whole`: the line is also about all members of a mapping, as `left_out` always is. */
+  add(outcome: Outcome, { path, at }: Spot, text: string, reach: "whole" | "itself" = "itself"): void {
+    const value = valueKey(path, at);
+    if (outcome === "left_out" || reach === "whole") this.#covered.set(value, "whole");
+    else if (!this.#covered.has(value)) this.#covered.set(value, "itself");
+    const entry = { outcome, source: describeSafely(path), file: at.file ?? this.#file, line: at.line, text };
+    this.#entries.set(JSON.stringify(entry), entry);
+  }
+
+  /**
+   * Reports each value of the source that has no line yet. A line about a list is about its items.
+   *
+   * @param path of the tree in the source.
+   */
+  addRest(tree: ConfigNode, path: Path = [], keyAt: Position = tree.at): void {
+    const covered = this.#covered.get(valueKey(path, keyAt));
+    if (covered === "whole") return;
+    if (tree.kind === "map") {
+      for (const [name, { node, keyAt: at }] of tree.members) this.addRest(node, [...path, name], at);
+    } else if (tree.kind === "list") {
+      const isNamed = covered !== undefined && path.length > 0;
+      for (const { path: below, node } of itemsIn(path, tree))
+        if (!isNamed || node.kind !== "scalar") this.addRest(node, below);
+    } else if (tree.value !== null && covered === undefined) this.add("decide", { path, at: keyAt }, REST);
+  }
+
+  /** Sorted by outcome, the imported file before its includes, and line. */
+  list(): readonly ReportEntry[] {
+    return [...this.#entries.values()].toSorted(
+      (left, right) =>
+        OUTCOMES.indexOf(left.outcome) - OUTCOMES.indexOf(right.outcome) ||
+        Number(left.file !== this.#file) - Number(right.file !== this.#file) ||
+        left.file.localeCompare(right.file, "en") ||
+        left.line - right.line,
+    );
+  }
+}
