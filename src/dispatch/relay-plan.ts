@@ -128,6 +128,5 @@ class RelayRun implements Calls<RelayedAnswer> {
 
 /** Each once, in the order of their first occurrence. */
 function union<Value>(first: readonly Value[], second: readonly Value[]): readonly Value[] {
-  if (second.length === 0) return first;
-  return first.length === 0 && second.length === 1 ? second : [...new Set([...first, ...second])];
+  return second.length === 0 ? first : [...new Set([...first, ...second])];
 }

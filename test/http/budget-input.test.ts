@@ -51,6 +51,17 @@ describe("input.budget of a request", () => {
     expect(router.decisions.map(({ budget }) => budget)).toEqual(["below_tenth", "exhausted"]);
   });
 
+  it("is unlimited, in the evidence too, where nothing counts", async () => {
+    const policies = { ...fakePolicies(), readsBudget: true };
+    const router = await startRouter({
+      table: tableOver([await startUpstream((response) => answerJson(response))]),
+      policies,
+    });
+    expect((await post(router, hello)).status).toBe(200);
+    expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual(["unlimited"]);
+    expect(router.decisions[0]).toMatchObject({ budget: "unlimited" });
+  });
+
   it("is neither looked up nor recorded where no policy reads it", async () => {
     const { router, policies, reads } = await routerWith(false);
     expect((await post(router, hello)).status).toBe(200);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { answerJson, delta, sse, startSse, startUpstream, tableOver, until, type Upstream } from "../support/router.ts";
 import { endpoint, provider } from "../support/table.ts";
@@ -147,21 +148,25 @@ describe("a client that closes a stream", () => {
 });
 
 describe("a client that closes a stream of which nothing counts tokens", () => {
-  test("gives its slot back at once, and the provider is not read on", async () => {
-    const upstream = await startUpstream(async (stream, call) => {
+  const LIMITS: readonly Partial<WorkspaceLimits>[] = [{}, { concurrency: 1, requestsPerMinute: 100 }];
+  test.for(LIMITS)("gives its slot back at once, and the provider is not read on: %j", async (limits) => {
+    const left = Promise.withResolvers<void>();
+    const upstream = await startUpstream(async (stream) => {
       startSse(stream);
       stream.write(sse(delta("text")));
-      await until(() => call.lostAt !== null);
-      stream.end();
+      await left.promise;
+      stream.end(sse({ ...delta("", "stop"), usage: { prompt_tokens: 11, completion_tokens: 3_000 } }) + sse("[DONE]"));
     });
-    const { router } = await limited(tableOver([upstream]), { concurrency: 1, requestsPerMinute: 100 });
+    const { router } = await limited(tableOver([upstream]), limits);
     const close = await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]);
     close();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    left.resolve();
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", estimated: true });
     // It would be refused by `concurrency` otherwise.
     (await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]))();
-    await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
+    await until(() => upstream.calls[0]?.lostAt !== null);
   });
 });
 

@@ -465,6 +465,19 @@ describe("streams", () => {
     expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status: 200, finish: null });
   });
 
+  it("a stream that is reset after its finish reason and counts, before its mark, ends as a failure", async () => {
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(sse({ ...delta("all", "stop"), usage: { prompt_tokens: 1, completion_tokens: 2 } }));
+      await pause(20);
+      response.destroy();
+    });
+    const router = await startRouter({ table: tableOver([upstream]) });
+    expect(await (await post(router, streamed)).text()).toContain("upstream_truncated");
+    await router.settled(1);
+    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", outputTokens: 2 });
+  });
+
   it("closes the upstream within 250 ms of the client leaving", async () => {
     const upstream = await startUpstream(async (response) => {
       startSse(response);

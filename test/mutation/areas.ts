@@ -19,7 +19,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "test/http/cut-streams",
       "test/http/lost-connections",
       "test/http/callers-mistakes",
-      "test/http/router-stops",
+      "test/running/revoked-calls",
       "test/keys/workloads",
       "test/security/private-addresses",
     ],
