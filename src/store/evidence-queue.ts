@@ -49,8 +49,7 @@ export type Append = (decisions: DecisionFields, outcomes: OutcomeFields) => Pro
 
 /** One decision of a batch. */
 class Waiter implements PendingDecision {
-  batch: Batch;
-  readonly #need: (batch: Batch) => void;
+  readonly #need: () => void;
   readonly #settled: (error: Error | null) => void;
   /** When an answer began to wait, on the clock of `performance.now()`. */
   neededAt: number | null = null;
@@ -58,8 +57,7 @@ class Waiter implements PendingDecision {
   /** An attempt whose batch failed may have written it: a duplicate is this very decision then. */
   wasTried = false;
 
-  constructor(batch: Batch, need: (batch: Batch) => void, settled: (error: Error | null) => void) {
-    this.batch = batch;
+  constructor(need: () => void, settled: (error: Error | null) => void) {
     this.#need = need;
     this.#settled = settled;
   }
@@ -67,7 +65,7 @@ class Waiter implements PendingDecision {
   needed(): void {
     if (this.isSettled || this.neededAt !== null) return;
     this.neededAt = performance.now();
-    this.#need(this.batch);
+    this.#need();
   }
 
   settle(error: Error | null): void {
@@ -88,8 +86,6 @@ interface Batch {
   readonly outcomes: OutcomeFields;
   readonly waiters: Waiter[];
   readonly flushes: Flush[];
-  /** An answer waits for one of its decisions. */
-  isNeeded: boolean;
 }
 
 /** A batch of so many decisions is written although nothing needs it: a larger one would hold the others up. */
@@ -101,7 +97,7 @@ const MOST_UNENDED = 50_000;
 /** Requests refused at once and still running that are remembered; outcomes of those beyond count as lost. */
 const MOST_DROPPED = 50_000;
 
-const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [], isNeeded: false });
+const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
 
 /**
  * Group commit: one batch is being written, the next one gathers. It is sent at the end of the turn of the event loop in
@@ -153,7 +149,7 @@ export class EvidenceQueue {
    * @param settled called once: with `null` when the record is on disk
    */
   begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision {
-    const waiter = new Waiter(this.#gathering, this.#need, settled);
+    const waiter = new Waiter(this.#need, settled);
     const obstacle = this.#obstacle();
     if (obstacle !== null) {
       this.#refused += 1;
@@ -243,11 +239,9 @@ export class EvidenceQueue {
     if (this.#flying === null) this.#timer.sendLater(delay);
   }
 
-  readonly #need = (batch: Batch): void => {
-    batch.isNeeded = true;
+  readonly #need = (): void => {
     if (this.#flying !== null) this.#lookForLateAfter(this.#limits.maxWait);
-    // What is being written already needs no other batch.
-    if (batch === this.#gathering) this.#sendSoon();
+    this.#sendSoon();
   };
 
   #send(): void {
@@ -291,20 +285,17 @@ export class EvidenceQueue {
     this.#refuse(batch, "failed", Number.POSITIVE_INFINITY);
     for (const waiter of batch.waiters) waiter.wasTried = true;
     for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
-    const { decisions, outcomes, waiters, flushes, isNeeded } = this.#gathering;
+    const { decisions, outcomes, waiters, flushes } = this.#gathering;
     const room = Math.max(0, this.#outcomeRoom());
     for (let position = room; position < batch.outcomes.length; position += OUTCOME_FIELDS) {
       this.#lose(String(batch.outcomes[position + 1]));
     }
-    const again: Batch = {
+    this.#gathering = {
       decisions: batch.decisions.concat(decisions),
       outcomes: batch.outcomes.slice(0, room).concat(outcomes),
       waiters: batch.waiters.concat(waiters),
       flushes,
-      isNeeded,
     };
-    for (const waiter of again.waiters) waiter.batch = again;
-    this.#gathering = again;
   }
 
   /** @param delay milliseconds; nothing changes where it looks already */
@@ -376,8 +367,9 @@ export class EvidenceQueue {
   }
 
   #scheduleNext(): void {
-    const { decisions, outcomes, flushes, isNeeded } = this.#gathering;
+    const { decisions, outcomes, waiters, flushes } = this.#gathering;
     const isDue = this.#available && this.#isDue(this.#gathering);
+    const isNeeded = waiters.some(({ neededAt, isSettled }) => neededAt !== null && !isSettled);
     if (flushes.length > 0 || isNeeded || isDue) this.#sendSoon();
     // The closing caller writes once more by `flush`; after that the process must be able to end.
     else if (this.#closed && !this.#available) return;
