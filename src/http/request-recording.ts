@@ -19,8 +19,7 @@ export class RequestRecording implements Recording {
   readonly #deadline: number;
   readonly #end: (error: ServiceError | null) => void;
   #isOver = false;
-  #isNeeded = false;
-  #forgetDeadline = (): void => {};
+  #forgetDeadline: (() => void) | null = null;
 
   /**
    * @param deadline on the clock of `performance.now()`; infinity: none
@@ -38,7 +37,7 @@ export class RequestRecording implements Recording {
     this.#end = (error) => {
       if (this.#isOver) return;
       this.#isOver = true;
-      this.#forgetDeadline();
+      this.#forgetDeadline?.();
       if (error !== null) onRefused(error);
       resolve(error);
     };
@@ -50,11 +49,9 @@ export class RequestRecording implements Recording {
   }
 
   needed(): void {
-    if (this.#isOver || this.#isNeeded) return;
-    this.#isNeeded = true;
+    if (this.#isOver || this.#forgetDeadline !== null) return;
+    this.#forgetDeadline = atDeadline(this.#deadline + GRACE, () => this.#end(OUT_OF_TIME));
     this.#pending.needed();
-    if (Number.isFinite(this.#deadline))
-      this.#forgetDeadline = atDeadline(this.#deadline + GRACE, () => this.#end(OUT_OF_TIME));
   }
 }
 
