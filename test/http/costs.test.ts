@@ -103,14 +103,14 @@ describe("the cost of a request in the evidence", () => {
     });
   });
 
-  it("is that of the counts which the provider reported, with the cache's at their own rates", async () => {
-    const router = await chatting((response) => answerJson(response, COUNTED), PRICE);
+  it("is that of the counts which the provider reported, with the cache's at their own rates, and of one call", async () => {
+    const router = await chatting((response) => answerJson(response, COUNTED), { ...PRICE, request: 0.5 });
     await (await post(router, hello)).text();
     expect(await onlyOutcome(router)).toMatchObject({
       inputTokens: 100,
       cacheReadTokens: 40,
       cacheWriteTokens: 20,
-      costNanoUsd: NANO_USD,
+      costNanoUsd: NANO_USD + 500_000_000,
     });
   });
 

@@ -353,12 +353,38 @@ describe("counts that cannot be right", () => {
     expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual([false, true]);
   });
 
-  it("of searches are those of the estimate", async () => {
-    const meta = { billed_units: { search_units: 900_000 }, tokens: { input_tokens: 11 } };
-    const answers = [(response: ServerResponse) => answerJson(response, { ...ranked, meta })];
-    const [ended] = await requests("cohere-chat", "/v1/rerank", { query: "Hello", documents: ["a"] }, answers);
-    expect(ended?.outcome).toMatchObject({ inputTokens: 11, costNanoUsd: 2_011_000, estimated: true });
-  });
+  it.each([{}, { tokensPerMinute: 1_000_000 }])(
+    "of searches are those of the estimate, limited by %j",
+    async (limits) => {
+      const answers = [1, 900_000].map((search_units) => (response: ServerResponse) => {
+        const meta = { billed_units: { search_units }, tokens: { input_tokens: 11 } };
+        answerJson(response, { ...ranked, meta });
+      });
+      const query = { query: "Hello", documents: ["a"] };
+      const ended = await requests("cohere-chat", "/v1/rerank", query, answers, readWhole, limits);
+      expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual([false, true]);
+      expect(ended[1]?.outcome).toMatchObject({ inputTokens: 11, costNanoUsd: 2_011_000 });
+    },
+  );
+
+  it.each([
+    ["limited requests", { requestsPerMinute: 9 }, [false, false]],
+    ["limited tokens", { tokensPerMinute: 1_000_000 }, [true, false]],
+  ] as const)(
+    "of lost answers are estimated for %s only where tokens count, and of errors never",
+    async (_, limits, expected) => {
+      const answers = [
+        (response: ServerResponse) =>
+          void response.writeHead(200, { "content-length": "9" }).end("{", () => response.destroy()),
+        (response: ServerResponse) => void response.writeHead(400).end("{}"),
+      ];
+      const read = async (router: Router, path: string, body: object): Promise<void> => {
+        await (await begin(router, path, body, new AbortController())).text();
+      };
+      const ended = await requests("openai-chat", "/v1/chat/completions", CONVERSATION, answers, read, limits);
+      expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual(expected);
+    },
+  );
 
   it("of a token count are estimated in the evidence", async () => {
     const answers = [11, 900_000_000].map(

@@ -293,6 +293,15 @@ describe("limits that cannot be counted", () => {
     store.before = () => Promise.resolve();
     expect((await post(router, small)).status).toBe(200);
   });
+
+  it("are answered with 504 where the deadline of the request comes first", async () => {
+    const upstream = await answering();
+    const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 5 });
+    store.before = () => new Promise(() => {});
+    const refused = await post(router, small, { "x-request-timeout-ms": "20" });
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([504, "upstream_timeout_total"]);
+    expect(upstream.calls).toHaveLength(0);
+  });
 });
 
 describe("what counts against nothing", () => {

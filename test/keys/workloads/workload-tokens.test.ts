@@ -216,6 +216,15 @@ describe("keys of an issuer", () => {
     expect(failures).toEqual(["unreachable"]);
   });
 
+  it("are unavailable with a key set that is null", async () => {
+    const idp = await startWorkloadIssuer([first]);
+    idp.interfere = (_, response) => void response.end("null");
+    const rules = rulesOf({ ...discovered(idp.issuer), keys: { kind: "uri", uri: `${idp.issuer}/jwks` } });
+    const { admit, failures } = judge();
+    expect(await admit(await workloadJwt(idp.issuer, first), rules)).toEqual({ fault: "unavailable" });
+    expect(failures).toEqual(["not_a_key_set"]);
+  });
+
   it("of other kinds beside them do no harm", async () => {
     const keys = [{ kty: "oct", k: "c2VjcmV0", kid: "first" }, { kty: "NEW" }, 5, { ...first.publicJwk }];
     const idp = await startWorkloadIssuer([first]);
