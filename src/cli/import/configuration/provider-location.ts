@@ -24,7 +24,7 @@ interface PlacedProvider {
   /** The host is on this machine or in a private network. */
   readonly isPrivate: boolean;
   /** Keys of the row. */
-  readonly address: { readonly base_url?: string; readonly network?: "private"; readonly plaintext?: true };
+  readonly address: { readonly base_url?: string; readonly network?: "private" | "public"; readonly plaintext?: true };
 }
 
 /**
@@ -46,7 +46,10 @@ export function placeProvider(
   if (baseUrl === null) return { region, isPrivate: region === OWN, address: {} };
   const { protocol, hostname } = new URL(baseUrl);
   const isPrivate = isOwnHost(hostname);
-  const address = { base_url: baseUrl, ...(isPrivate && { network: "private" as const }) };
+  // The preset of a model server would let a name of the internet lead into the operator's network.
+  const isWider = preset?.provider["network"] === "private" && !hostname.endsWith(".invalid");
+  const network: "private" | "public" = isPrivate ? "private" : "public";
+  const address = { base_url: baseUrl, ...((isPrivate || isWider) && { network }) };
   const placed = { region, isPrivate, address };
   if (protocol === "https:" || /^(?:localhost|\[::1\]|127\..*)$/.test(hostname)) return placed;
   if (isPrivate) {
@@ -62,7 +65,7 @@ export function placeProvider(
     spot,
     "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
   );
-  return { ...placed, address: { base_url: baseUrl.replace(/^http:/, "https:") } };
+  return { ...placed, address: { ...address, base_url: baseUrl.replace(/^http:/, "https:") } };
 }
 
 /** @param claimed region in the source. */

@@ -208,6 +208,9 @@ export function presetVariable(preset: string | null): string | null {
   return typeof env === "string" ? env : null;
 }
 
+/** Reported where the source has no key for a server that is not known to need none. */
+export const MISSING_KEY = "the source has no key for this server: `auth: none`; write `auth` if it requires one";
+
 /**
  * `auth` of a row whose key is in a variable, in the form of the preset.
  *

@@ -17,6 +17,7 @@ import {
   asId,
   keyedAuth,
   meansNoKey,
+  MISSING_KEY,
   type PlannedProvider,
   presetVariable,
   type Secrets,
@@ -92,7 +93,7 @@ export function connectionOf(
       ...location.address,
       ...((form === undefined ? row.row : form.row) ?? shape),
       ...(version !== null && { api_version: version }),
-      ...(cloud?.auth ?? keyOf(params, preset, suggested, isOpen, imported)),
+      ...(cloud?.auth ?? keyOf(params, preset, suggested, isOpen, location.isPrivate, imported)),
     },
     region: location.region,
     missing,
@@ -186,13 +187,16 @@ function keyOf(
   preset: string | null,
   suggested: string,
   isOpen: boolean,
-  { secrets }: ImportedConfiguration,
+  isPrivate: boolean,
+  { report, secrets }: ImportedConfiguration,
 ): { readonly auth?: JsonValue } {
   const token = params.has("azure_ad_token") ? variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", secrets) : null;
   if (token !== null) return { auth: { bearer: { env: token } } };
   const variable = variableOf(params, "api_key", suggested, secrets);
-  const isAbsent = variable === null && !params.has("api_key");
-  return keyedAuth(preset, isAbsent && !isOpen ? secrets.named(suggested) : variable);
+  if (variable !== null || params.has("api_key")) return keyedAuth(preset, variable);
+  if (!isOpen) return keyedAuth(preset, secrets.named(suggested));
+  if (preset === null || !isPrivate) report.add("decide", params, MISSING_KEY);
+  return keyedAuth(preset, null);
 }
 
 /** Keeps literal keys away from the variables that the source names. */

@@ -9,7 +9,14 @@ import {
   placeProvider,
   presetAt,
 } from "../configuration/provider-location.ts";
-import { asId, keyedAuth, type PlannedEndpoint, type PlannedProvider, presetVariable } from "../configuration/rows.ts";
+import {
+  asId,
+  keyedAuth,
+  MISSING_KEY,
+  type PlannedEndpoint,
+  type PlannedProvider,
+  presetVariable,
+} from "../configuration/rows.ts";
 import type { Fields, KnownKeys } from "../source.ts";
 
 /** Presets of Portkey's providers, by their names. */
@@ -201,6 +208,8 @@ function providerOf(
   }
   const location = placeProvider(facts, base, wanted, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
+  if (variable === null && !location.isPrivate && facts?.provider["auth"] === "none")
+    imported.report.add("decide", fields, MISSING_KEY);
   return imported.provider({
     preset,
     name: slug,
