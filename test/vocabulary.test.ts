@@ -69,7 +69,6 @@ const WORDS: readonly PrivateWord[] = [
       { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
       { path: /^src\/policy\/contract\/comparisons\.ts$/, line: CODE, why: "words between spaces" },
       { path: /^src\/cli\/completion/, why: "words of a shell's command line" },
-      { path: /^src\/cli\/policy\/lifecycle\/shadow-lines\.ts$/, why: "the same" },
       { path: /^src\/cli\/terminal\/layout\.ts$/, why: "words of a text that is wrapped" },
       { path: /^src\/cli\/simulate\/help\.ts$/, why: "the same" },
       { path: /^src\/cli\/policy\/new\.ts$/, line: /kebab-case/, why: "words of a name" },

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { formatJunit, formatRun } from "../../src/cli/policy/testing/formats.ts";
-import type { PolicyTest, TestRun } from "../../src/cli/policy/testing/test-run.ts";
+import { formatJunit, formatRun, type PolicyTest, type TestRun } from "../../src/cli/policy/testing/test-report.ts";
 import { readXml } from "./read-xml.ts";
 
 function outcome(changes: Partial<PolicyTest> = {}): PolicyTest {

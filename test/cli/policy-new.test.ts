@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CONSTRAINT_EFFECTS } from "../../src/canon/policy.ts";
 import { usingToolchain } from "../../src/cli/policy/policy-folder.ts";
-import { policyTexts } from "../../src/cli/policy/template.ts";
+import { policyTexts } from "../../src/cli/policy/new.ts";
 import { CommandError } from "../../src/cli/terminal/command-io.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import { ToolchainError } from "../../src/policy/toolchain/protocol.ts";

@@ -6,8 +6,8 @@ import { listItems, onlyArgument, readValue } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
-import { exampleTitle, policyTexts } from "./template.ts";
 import { createFiles, fileBelow } from "./write-file.ts";
+import { stringify } from "yaml";
 
 const DEFAULT_OWNER = "group:platform";
 
@@ -91,4 +91,142 @@ function readTitle(value: string | undefined, effect: ConstraintEffect): string 
     );
   }
   return title;
+}
+
+/** What a new policy is made of. */
+interface NewPolicy {
+  /** Kebab-case. */
+  readonly id: string;
+  /** One line. */
+  readonly title: string;
+  readonly owners: readonly string[];
+  readonly effect: ConstraintEffect;
+}
+
+interface Template {
+  /** What the rule below says; the title unless the author gives another. */
+  readonly title: string;
+  readonly constraint: string;
+  readonly reasons: readonly string[];
+  readonly rules: string;
+  /** The policy is imported as `policy`: under its own name it could hide a rule of the test or a built-in. */
+  readonly tests: string;
+}
+
+const CANDIDATES = `candidates := [
+	{"id": "keeps-nothing", "retention": "none"},
+	{"id": "keeps-a-month", "retention": "days_30"},
+	{"id": "keeps-for-ever", "retention": "unlimited"},
+]
+
+choosing(ids) := {"candidates": [candidate | some candidate in candidates; candidate.id in ids]}
+`;
+
+const RETENTION_RULES = `# What passes. A candidate that is not in this set does not pass.
+pass.retention_approved contains candidate.id if {
+	some candidate in input.candidates
+	candidate.retention == "none"
+}
+
+# A more precise reason than the first of the list, for one candidate that does not pass.
+reason.retention_approved[candidate.id] := "RETENTION_UNLIMITED" if {
+	some candidate in input.candidates
+	candidate.retention == "unlimited"
+}
+`;
+
+const RETENTION_TESTS = `${CANDIDATES}
+test_what_keeps_nothing_passes if {
+	policy.pass.retention_approved == {"keeps-nothing"} with input as choosing({"keeps-nothing"})
+}
+
+test_what_keeps_something_does_not_pass if {
+	policy.pass.retention_approved == {"keeps-nothing"} with input as choosing({"keeps-nothing", "keeps-a-month"})
+}
+
+test_unlimited_retention_has_a_reason_of_its_own if {
+	policy.reason.retention_approved == {"keeps-for-ever": "RETENTION_UNLIMITED"} with input as choosing({"keeps-for-ever"})
+}
+`;
+
+/** One example for each effect. All are formatted, pass their tests, and leave no gap in their coverage. */
+const TEMPLATES: Readonly<Record<ConstraintEffect, Template>> = {
+  gate: {
+    title: "Keys of production and staging only",
+    constraint: "environment_approved",
+    reasons: ["ENVIRONMENT_NOT_APPROVED", "ENVIRONMENT_UNKNOWN"],
+    rules: `# What passes. Anything else does not, so an environment that is added later is closed.
+pass["environment_approved"] if input.key.environment in {"production", "staging"}
+
+# A reason that is more exact than the first of the list.
+reason["environment_approved"] := "ENVIRONMENT_UNKNOWN" if input.key.environment == "other"
+`,
+    tests: `calling_from(environment) := {"key": {"environment": environment}}
+
+test_approved_environments_pass[environment] if {
+	some environment in ["production", "staging"]
+	policy.pass.environment_approved with input as calling_from(environment)
+}
+
+test_other_environments_do_not_pass if {
+	not policy.pass.environment_approved with input as calling_from("development")
+}
+
+test_unknown_environment_has_a_reason_of_its_own if {
+	policy.reason.environment_approved == "ENVIRONMENT_UNKNOWN" with input as calling_from("other")
+}
+`,
+  },
+  require_all: {
+    title: "The primary and all fallbacks keep no requests",
+    constraint: "retention_approved",
+    reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
+    rules: RETENTION_RULES,
+    tests: RETENTION_TESTS,
+  },
+  filter: {
+    title: "Endpoints that keep what they are sent are left out",
+    constraint: "retention_approved",
+    reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
+    rules: RETENTION_RULES,
+    tests: RETENTION_TESTS,
+  },
+};
+
+/** The title of a new policy whose author gives none: it states what the example requires. */
+export function exampleTitle(effect: ConstraintEffect): string {
+  return TEMPLATES[effect].title;
+}
+
+/** Both texts of a new policy. Only the title may hold any character of one line; the rest must be valid in a contract. */
+export function policyTexts({ id, title, owners, effect }: NewPolicy): {
+  readonly policy: string;
+  readonly test: string;
+} {
+  const { constraint, reasons, rules, tests } = TEMPLATES[effect];
+  const name = id.replaceAll("-", "_");
+  const policy = `# METADATA
+# scope: package
+# title: ${yamlScalar(title)}
+# custom:
+#   signalbox:
+#     contract: 1
+#     id: ${yamlScalar(id)}
+#     owners: [${owners.join(", ")}]
+#     constraints:
+#       ${constraint}: {effect: ${effect}, reasons: [${reasons.join(", ")}]}
+package signalbox.policy.${name}
+
+${rules}`;
+  const test = `package signalbox.policy.${name}_test
+
+import data.signalbox.policy.${name} as policy
+
+${tests}`;
+  return { policy, test };
+}
+
+/** Quoted only where it must be, on one line. */
+function yamlScalar(text: string): string {
+  return stringify(text, { lineWidth: 0 }).trimEnd();
 }

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
 import { printable } from "./printing.ts";
-import { readTime } from "../../canon/rfc3339.ts";
 
 /** As much of JSON Schema as the answers are written in. */
 interface AnswerSchema {
@@ -107,10 +106,4 @@ export function stringsOf(object: JsonObject | null, name: string): readonly str
 export function numberOf(object: JsonObject | null, name: string): number | null {
   const value = object?.[name];
   return typeof value === "number" && Number.isFinite(value) ? value : null;
-}
-
-/** Milliseconds since the epoch of an RFC 3339 text; `null` for anything else. */
-export function timeOf(object: JsonObject | null, name: string): number | null {
-  const value = object?.[name];
-  return typeof value === "string" ? readTime(value) : null;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { contractChanges } from "../../../src/cli/policy/lifecycle/contract-changes.ts";
-import { patchText, sourceDiff } from "../../../src/cli/policy/lifecycle/diff.ts";
+import { contractChanges, patchText, sourceDiff } from "../../../src/cli/policy/lifecycle/diff.ts";
 import { DIGESTS, fakeServer, slot, view, type Reply } from "./fake-server.ts";
 
 const GET = "GET /v1/policies/eu-residency";

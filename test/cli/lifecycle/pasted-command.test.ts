@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pastedCommand } from "../../../src/cli/policy/lifecycle/shadow-lines.ts";
+import { pastedCommand } from "../../../src/cli/policy/lifecycle/policy-lines.ts";
 import { shellLine } from "../../../src/simulate/explain/explain-arguments.ts";
 
 describe("commands of a server", () => {

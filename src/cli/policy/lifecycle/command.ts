@@ -3,8 +3,7 @@ import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
 import { renderLines, type Line } from "../../terminal/layout.ts";
-import { DEFAULT_SERVER, PolicyServer } from "./client.ts";
-import { NotNowError } from "./refusal.ts";
+import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
 
 /** Exit code where something is missing, or another change was first. A pipeline can wait for it. */
 const NOT_NOW = 3;

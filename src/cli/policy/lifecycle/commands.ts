@@ -1,8 +1,392 @@
-import { approvePolicy } from "./approve.ts";
-import { promotePolicy, releasePolicy, rollBackPolicy, withdrawPolicy } from "./changes.ts";
-import type { LifecycleCommand } from "./command.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
+import { line, span, type Line } from "../../terminal/layout.ts";
+import { readValue } from "../../terminal/arguments.ts";
+import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import { lifecycleCommand, printLines, type Flags, type Values, type LifecycleCommand } from "./command.ts";
+import {
+  type Change,
+  type PolicyServer,
+  requestedContent,
+  NotNowError,
+  type Content,
+  type PolicyView,
+  type SlotView,
+} from "./policy-server.ts";
+import { actingText, commandText, contentText, missingTexts } from "./wording.ts";
+import { jsonText } from "../../terminal/printing.ts";
+import { readReportReference, reportDifferences, type Approved, type ServerReport } from "./promotion-report.ts";
 import { diffPolicy } from "./diff.ts";
 import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./readings.ts";
+
+/** Expected slots, so that the change is of the state that was read. */
+const EXPECT_FLAGS = {
+  "expect-candidate": {
+    type: "string",
+    value: "R",
+    help: "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
+  },
+  "expect-enforced": {
+    type: "string",
+    value: "R",
+    help: "Only if this revision is enforced; none: if nothing is enforced yet.",
+  },
+} as const satisfies Flags;
+
+const SLOTS = ["candidate", "enforced"] as const;
+type Slot = (typeof SLOTS)[number];
+
+/** A change of a policy whose state is read first, so that the change is of what was shown. */
+interface ChangeRow<Given extends Flags> {
+  readonly name: string;
+  readonly summary: string;
+  /** The endpoint below the policy. */
+  readonly path: Change;
+  readonly about: string;
+  readonly flags: Given;
+  /** Reads the flags before the server is called; the function that it gives makes the plan from the policy's state. */
+  readonly plan: (values: Values<Given>) => (view: PolicyView, server: PolicyServer) => Promise<Plan> | Plan;
+}
+
+interface Plan {
+  /** The change, printed before it is requested. */
+  readonly doing: string;
+  readonly body: JsonObject;
+  /** Whether the change fails where another change of the policy was made since it was read. */
+  readonly guarded: boolean;
+  readonly done: string;
+  /** A command line to paste that undoes the change; `null` where none does. */
+  readonly undo: (after: PolicyView) => string | null;
+}
+
+function change<const Given extends Flags>({ path, flags, plan, ...row }: ChangeRow<Given>) {
+  return lifecycleCommand({
+    ...row,
+    access: "changes",
+    flags: { ...flags, ...EXPECT_FLAGS },
+    work: async ({ id, values, json, server, io }) => {
+      const expected = readExpected(values);
+      const planned = plan(values);
+      const { view } = await server.policy(id);
+      refuseUnexpected(view, expected);
+      const { doing, body, guarded, done, undo } = await planned(view, server);
+      if (!json) printLines([line(0, span(`${id}: ${doing}`))], io);
+      const changed = await server.change(id, path, body, guarded ? view.etag : null);
+      if (json) io.stdout(jsonText(changed.json));
+      else printLines(outcomeLines(done, changed.view, undo(changed.view)), io);
+    },
+  });
+}
+
+/** The slots after a change, and the command that undoes it. */
+function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: string | null): readonly Line[] {
+  const watched =
+    candidate === null
+      ? ""
+      : `; ${contentText(candidate)} is in shadow${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
+  return [
+    line(0, span(done, "green")),
+    line(0, span(`now: ${actingText(enforced)}${watched}`)),
+    ...(undo === null ? [] : [pasteLine("undo: ", undo)]),
+  ];
+}
+
+function pasteLine(label: string, command: string): Line {
+  return { ...line(0, span(label), span(command, "cyan")), whole: true };
+}
+
+const promotePolicy = change({
+  name: "promote",
+  summary: "Promotes the candidate: it is enforced from now on.",
+  path: "promotions",
+  about: `Enforces the candidate of a policy instead of the content that is enforced now, on all servers of the store at once. If the
+policy's file is gone, the candidate is its removal. If the policy changed after it was read, nothing is done.`,
+  flags: {},
+  plan:
+    () =>
+    ({ id, candidate, enforced, missing }, server) => {
+      if (candidate === null) {
+        throw new NotNowError("there is no candidate; a server creates one when it reads changed files");
+      }
+      const from = enforced === null ? "nothing" : contentText(enforced);
+      const to = candidate.content === "removal" ? `its removal, ${contentText(candidate)}` : contentText(candidate);
+      const lacking = missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
+      return {
+        doing: `promoting ${from} → ${to}${lacking}`,
+        body: { expected: revisionsOf(candidate, enforced) },
+        guarded: true,
+        done: `promoted ${contentText(candidate)}`,
+        undo: () => commandText(["policy", "rollback", id], server.flag),
+      };
+    },
+});
+
+function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): JsonObject {
+  return {
+    candidate_revision: candidate?.revision ?? null,
+    enforced_revision: enforced?.revision ?? null,
+  };
+}
+
+const rollBackPolicy = change({
+  name: "rollback",
+  summary: "Rolls back to the content that was enforced before.",
+  path: "rollbacks",
+  about: `Enforces earlier content again, on all servers of the store at once. Nothing is compiled and no approval is needed. The content
+that is rolled back is held: it must be released before it can be promoted again.`,
+  flags: {
+    to: {
+      type: "string",
+      value: "R",
+      help: `A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
+promotion of a policy that began in shadow. Default: the content that was enforced last.`,
+    },
+    reason: {
+      type: "string",
+      value: "R",
+      help: `${ROLLBACK_REASONS.join(", ")}.
+Default: other. The history records it.`,
+    },
+  },
+  plan: (values) => {
+    const to = readRevision("--to", values.to);
+    const reason = values.reason === undefined ? null : readValue("--reason", values.reason, ROLLBACK_REASONS);
+    return (view, server) => {
+      const { id, enforced, candidate, rollback_to: rollbackTo } = view;
+      if (enforced === null || (to === undefined && !view.can_roll_back)) {
+        throw new NotNowError(`there is nothing to roll back to: ${whyNowhere(id, enforced)}`);
+      }
+      const last = rollbackTo === null ? "nothing" : contentText(rollbackTo);
+      const target = to === undefined ? last : to === "none" ? "nothing" : to;
+      return {
+        doing: `rolling back ${contentText(enforced)} → ${target}`,
+        body: {
+          expected: revisionsOf(candidate, enforced),
+          ...(to !== undefined && { to_revision: to === "none" ? null : to }),
+          ...(reason !== null && { reason }),
+        },
+        guarded: true,
+        done: `rolled back ${contentText(enforced)}`,
+        undo: (after) => {
+          // What was rolled back can be promoted again only while it is in the candidate's slot.
+          if (after.candidate?.digest !== enforced.digest) return null;
+          const release = commandText(["policy", "release", id, "--digest", shortDigest(enforced)], server.flag);
+          return `${release} && ${commandText(["policy", "promote", id], server.flag)}`;
+        },
+      };
+    };
+  },
+});
+
+function whyNowhere(id: string, enforced: SlotView | null): string {
+  if (enforced === null) return `nothing is enforced; for earlier content, see: signalbox policy history ${id}`;
+  return `nothing was enforced before ${contentText(enforced)}; change or delete the policy's file, and promote the new candidate`;
+}
+
+const withdrawPolicy = change({
+  name: "withdraw",
+  summary: "Withdraws an approval or, with --candidate, the candidate.",
+  path: "withdrawals",
+  about: `Withdraws the approval that the key in SIGNALBOX_KEY, or a key that it comes from, has given. With --candidate, removes the
+candidate from its slot: it is no longer in shadow, and a restart with the same files does not bring it back.`,
+  flags: {
+    candidate: { type: "boolean", help: "The candidate instead of an approval." },
+    digest: {
+      type: "string",
+      value: "D",
+      help: "The approved content, by six or more digits of its digest. Default: the candidate.",
+    },
+  },
+  plan: (values) => {
+    const isCandidate = values.candidate === true;
+    if (isCandidate && values.digest !== undefined) {
+      throw new UsageError("--candidate, --digest: give one of them; the candidate is the content of the slot");
+    }
+    return async (view, server) => {
+      if (isCandidate && view.candidate === null) throw new NotNowError("there is no candidate to withdraw");
+      const content = await requestedContent(server, view, values.digest);
+      const inverse = [isCandidate ? "release" : "approve", view.id, "--digest", shortDigest(content)];
+      return {
+        doing: `withdrawing ${isCandidate ? "the candidate" : "an approval of"} ${contentText(content)}`,
+        body: isCandidate
+          ? { what: "candidate", expected: { candidate_revision: content.revision } }
+          : { what: "approval", digest: content.digest },
+        guarded: isCandidate,
+        done: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,
+        undo: () => commandText(["policy", ...inverse], server.flag),
+      };
+    };
+  },
+});
+
+const releasePolicy = change({
+  name: "release",
+  summary: "Releases content that was rolled back, so that it can be promoted again.",
+  path: "releases",
+  about: `Releases content that was rolled back or withdrawn, so that it can be promoted again. If there is no candidate, it becomes the
+candidate. A release enforces nothing: the content still has to be promoted.`,
+  flags: {
+    digest: {
+      type: "string",
+      value: "D",
+      help: "Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.",
+    },
+  },
+  plan: (values) => async (view, server) => {
+    const content =
+      values.digest === undefined ? onlyReleasable(view) : await requestedContent(server, view, values.digest);
+    return {
+      doing: `releasing ${contentText(content)}`,
+      body: { digest: content.digest },
+      guarded: true,
+      done: `released ${contentText(content)}`,
+      undo: (after) => {
+        // A hold cannot be put back; a candidate that came with the release can be taken out.
+        const isNew = after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
+        return isNew ? commandText(["policy", "withdraw", view.id, "--candidate"], server.flag) : null;
+      },
+    };
+  },
+});
+
+function onlyReleasable({ held, withdrawn }: PolicyView): Content {
+  const contents = held.length > 0 ? held : withdrawn;
+  const [only, ...others] = contents;
+  if (only === undefined)
+    throw new NotNowError("nothing is held and nothing is withdrawn, so there is nothing to release");
+  if (others.length > 0) {
+    const names = contents.map(contentText).join(", ");
+    throw new UsageError(`--digest: several contents can be released; give the digest of one of ${names}`);
+  }
+  return only;
+}
+
+function shortDigest({ digest }: Content): string {
+  return digest.slice(0, 12);
+}
+
+/** `r4`, or `none` for an empty slot; `undefined` where the flag is not given. @throws {UsageError} */
+function readRevision(flag: string, text: string | undefined): string | undefined {
+  if (text === undefined || text === "none" || /^r[1-9]\d{0,8}$/.test(text)) return text;
+  throw new UsageError(`${flag}: must be a revision such as r4, or none`);
+}
+
+/** @throws {UsageError} */
+function readExpected(values: Values<typeof EXPECT_FLAGS>): Readonly<Record<Slot, string | undefined>> {
+  return {
+    candidate: readRevision("--expect-candidate", values["expect-candidate"]),
+    enforced: readRevision("--expect-enforced", values["expect-enforced"]),
+  };
+}
+
+/**
+ * Compares a policy with `--expect-candidate` and `--expect-enforced`: a pipeline that expects r4 must not promote r5.
+ *
+ * @throws {NotNowError}
+ */
+function refuseUnexpected(view: PolicyView, expected: Readonly<Record<Slot, string | undefined>>): void {
+  for (const slot of SLOTS) {
+    const present = view[slot]?.revision ?? "none";
+    if (present === (expected[slot] ?? present)) continue;
+    throw new NotNowError(
+      `--expect-${slot}: it is ${present} now; nothing was done; read it again: signalbox policy show ${view.id}`,
+    );
+  }
+}
+
+const approvePolicy = lifecycleCommand({
+  name: "approve",
+  summary: "Approves the candidate's content.",
+  access: "changes",
+  about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
+approval is for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
+  flags: {
+    digest: {
+      type: "string",
+      value: "D",
+      help: "Six or more digits of the digest that you have read. Default: the present candidate.",
+    },
+    report: {
+      type: "string",
+      value: "FILE",
+      help: `The report of signalbox policy simulate --format json that you have read. The server computes the
+report itself; only an equal report satisfies a promotion that requires one. A report of
+signalbox simulate with the same results counts as the server's.`,
+    },
+  },
+  work: async ({ id, values, json, server, io }) => {
+    const { view } = await server.policy(id);
+    const content = await requestedContent(server, view, values.digest);
+    const isRemoval = content.digest === view.candidate?.digest && view.candidate.content === "removal";
+    const approved = { policy: id, content, isRemoval };
+    const report = values.report === undefined ? null : await seenReport(values.report, approved, view, server, io);
+    const body = { digest: content.digest, ...(report === null ? {} : { report }) };
+    const changed = await server.change(id, "approvals", body, null);
+    if (json) return io.stdout(jsonText(changed.json));
+    printLines(approvedLines(changed.view, content, server), io);
+  },
+});
+
+/**
+ * How the approval names the report: as the server's own where the file says the same, so that it is verified. What differs is sent as the approver's
+ * claim, unless the promotion requires a report: then such an approval would not help.
+ *
+ * @throws {NotNowError} where it would not.
+ */
+async function seenReport(
+  path: string,
+  approved: Approved,
+  view: PolicyView,
+  server: PolicyServer,
+  io: CommandIo,
+): Promise<JsonObject> {
+  const seen = await readReportReference(path, approved, io);
+  const own = await orNotMade(server.simulation(approved.policy, approved.content.digest));
+  const { report, assertions } = view.requirements;
+  if (typeof own === "string") {
+    if (report || assertions) throw new NotNowError(`--report: cannot be verified: ${own} Nothing was done.`);
+    io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
+    return seen.reference;
+  }
+  if (own.reference["sha256"] === seen.reference["sha256"]) return seen.reference;
+  const differences = reportDifferences(seen.json, own.json);
+  if (differences.length === 0) return own.reference;
+  const digest = shortDigest(approved.content);
+  const argv = ["policy", "simulate", approved.policy, "--digest", digest, "--format", "json=report.json"];
+  const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(argv, server.flag)}`;
+  if (report || assertions) throw new NotNowError(`${different}; nothing was done`);
+  io.stderr(`signalbox policy approve: ${different}\n`);
+  return seen.reference;
+}
+
+/** Why the server could not make its report. */
+async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | string> {
+  try {
+    return await made;
+  } catch (error) {
+    if (error instanceof NotNowError) return error.message;
+    throw error;
+  }
+}
+
+function approvedLines(view: PolicyView, content: Content, server: PolicyServer): readonly Line[] {
+  const { id, candidate, missing, requirements } = view;
+  const isCandidate = candidate?.digest === content.digest;
+  const command = (label: string, ...argv: readonly string[]): Line =>
+    pasteLine(label, commandText(["policy", ...argv], server.flag));
+  const notSelf =
+    requirements.approvals > 0 && !requirements.self_approval ? ", and another person must promote it" : "";
+  const still = missing === null ? "the missing requirements are unknown" : `still missing: ${missingTexts(missing)}`;
+  return [
+    line(0, span(`${id}: approved ${contentText(content)}`, "green")),
+    ...(isCandidate ? [] : [line(0, span("note: this content is not the candidate now"))]),
+    ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
+    ...(isCandidate && missing?.length === 0
+      ? [line(0, span(`nothing more is required${notSelf}`)), command("next: ", "promote", id)]
+      : []),
+    command("undo: ", "withdraw", id, "--digest", shortDigest(content)),
+  ];
+}
 
 /** The commands about the policies of a running server, in the order of the help. */
 export const LIFECYCLE_COMMANDS: readonly LifecycleCommand[] = [

@@ -1,18 +1,16 @@
-import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import { line, nameLine, span, type Line, type Span, section } from "../../terminal/layout.ts";
-import type { ApprovalView, Content, PolicyView, SlotView } from "./view.ts";
-import { actorText, commandText, contentText, slotText, timeText } from "./contents.ts";
-import { constraintText, obligationText } from "./contract-changes.ts";
-import { driftLines } from "./drift.ts";
-import { requirementLines } from "./missing.ts";
-import { shadowLines } from "./shadow-lines.ts";
+import { line, nameLine, span, type Line, type Span, section, tableLines } from "../../terminal/layout.ts";
+import type { ApprovalView, Content, PolicyView, ShadowView, SlotView } from "./policy-server.ts";
+import { actorText, commandText, contentText, slotText, timeText, driftLines, requirementLines } from "./wording.ts";
+import { constraintText, obligationText } from "./diff.ts";
+import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
+import { amountText, numberText, percentageText } from "../../terminal/amounts.ts";
 
 /** Columns of the names in front. */
 const NAMES = 11;
 
 /** Everything about one policy, for a terminal. @param shadow the report on its candidate, where there is one. */
-export function policyLines(view: PolicyView, shadow: JsonObject | null, server: string | null): readonly Line[] {
+export function policyLines(view: PolicyView, shadow: ShadowView | null, server: string | null): readonly Line[] {
   return [
     line(0, span(view.id, "bold"), span(view.title === "" ? "" : `  ${view.title}`)),
     named("state", span(stateText(view))),
@@ -58,7 +56,7 @@ function slotLines(title: string, slot: SlotView | null): readonly Line[] {
   if (slot === null) return [];
   return section(`${title}: ${slotText(slot)}${slot.held ? ", held" : ""}`, [
     named("digest", span(slot.digest)),
-    named("since", span(`${timeText(readTime(slot.since))}, first seen ${timeText(readTime(slot.first_seen))}`)),
+    named("since", span(`${instantText(slot.since)}, first seen ${instantText(slot.first_seen)}`)),
     ...slot.constraints.map((constraint) => named("constraint", span(constraintText(constraint)))),
     ...slot.obligations.map((obligation) => named("obligation", span(obligationText(obligation)))),
     ...(slot.operations.length === 0 ? [] : [named("operations", span(slot.operations.join(", ")))]),
@@ -70,7 +68,7 @@ const MARKS = { true: span("✓", "green"), false: span("✗", "red"), null: spa
 /** Approvals, and every requirement with a tick where it is met. */
 function promotionLines(view: PolicyView): readonly Line[] {
   const approvals = view.approvals.map((approval) =>
-    line(2, MARKS.true, span(` ${timeText(readTime(approval.at))}  ${actorText(approval.by)}${reportText(approval)}`)),
+    line(2, MARKS.true, span(` ${instantText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`)),
   );
   const none = [line(2, span("none", "dim"))];
   return [
@@ -150,4 +148,108 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
       enforced === null ? "none" : enforced.revision,
     ),
   };
+}
+
+/**
+ * Verdicts of the candidate in shadow: totals, by constraint, route and workspace, and example requests to try again.
+ *
+ * @param firstSeen of the candidate, milliseconds since the epoch; one that came back into the slot has its earlier requests counted.
+ */
+function shadowLines(report: ShadowView, firstSeen: number | null): readonly Line[] {
+  const { judged, revision, looked_at: looked } = report;
+  const since = instantText(report.since);
+  const title = `In shadow: ${revision} since ${since}, evaluated for ${amountText(judged, "request")}`;
+  if (judged === 0) return section(title, [line(2, span("no request has been judged yet", "dim"))]);
+  const from = timeText(firstSeen);
+  const isEarlier = firstSeen !== null && from !== since;
+  const part = (amount: number): string =>
+    `${numberText(amount)} of ${numberText(judged)} (${percentageText(amount, judged)})`;
+  const total = (name: string, text: string): Line => nameLine(2, name, "indeterminate".length, span(text));
+  const range = `${looked.complete ? "all" : "the newest"} ${amountText(looked.decisions, "decision")}`;
+  return [
+    ...section(title, [
+      ...(isEarlier ? [line(2, span(`all since it was first seen, ${from}`, "dim"))] : []),
+      total("would deny", `${part(report.would_deny)}, ${numberText(report.newly_denied)} of them let through now`),
+      total("would narrow", part(report.would_narrow)),
+      total("indeterminate", part(report.indeterminate)),
+    ]),
+    ...countLines("by constraint", report.by_constraint),
+    ...countLines("by route", report.by_route),
+    ...countLines("by workspace", report.by_workspace),
+    ...section(
+      `Requests that it concerns (from ${range} since ${instantText(looked.since)})`,
+      report.witnesses.flatMap(exampleLines),
+    ),
+  ];
+}
+
+function instantText(instant: string | null): string {
+  return timeText(readTime(instant ?? ""));
+}
+
+/** Columns with a name, and the text where it is `null`: figures of workspaces that are not the caller's are summed up. */
+const NAME_COLUMNS = { constraint: "-", reason: "-", route: "(none, or others')", workspace: "(all others)" };
+const COUNT_COLUMNS = {
+  judged: "requests",
+  would_deny: "would deny",
+  newly_denied: "let through now",
+  would_narrow: "would narrow",
+  indeterminate: "indeterminate",
+};
+
+function countLines(title: string, rows: readonly Readonly<Record<string, string | number | null>>[]): readonly Line[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const names = Object.entries(NAME_COLUMNS).filter(([name]) => name in first);
+  const counts = Object.entries(COUNT_COLUMNS).filter(([name]) => name in first);
+  const head = [...names.map(([name]) => name), ...counts.map(([, text]) => text)];
+  const cells = rows.map((row) => [
+    ...names.map(([name, absent]) => String(row[name] ?? absent)),
+    ...counts.map(([name]) => numberText(row[name] ?? 0)),
+  ]);
+  return [line(2, span(title)), ...tableLines(4, head, cells, names.length)];
+}
+
+function exampleLines(example: ShadowView["witnesses"][number]): readonly Line[] {
+  const { effect, constraint, reason, newly_denied: through, not_explained: member } = example;
+  const verdict = [effect?.replaceAll("_", " "), constraint, reason].filter(Boolean).join(" ");
+  const period = [...new Set([example.first, example.last].map(instantText))].join(" to ");
+  const times = `${amountText(example.requests, "request")}${through === 0 ? "" : `, ${numberText(through)} of them let through now`}`;
+  const command = pastedCommand(example.explain);
+  const { workspace, route, operation, environment, needs } = example.class;
+  const request = [
+    `${workspace ?? ""} requests ${operation ?? ""} ${route === null ? "without a route" : `of ${route}`}`,
+    ...(environment === null ? [] : [`in ${environment}`]),
+    ...(needs.length === 0 ? [] : [`with ${needs.join(", ")}`]),
+  ];
+  return [
+    line(2, span(verdict, "yellow"), span(`, ${times}, ${period}`)),
+    line(4, span(request.join(" "))),
+    line(4, span("request ", "dim"), span(example.request_id)),
+    ...(command === null ? [] : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
+    ...(member === null ? [] : [line(4, span(`no command: the files no longer have its ${member}`, "dim"))]),
+  ];
+}
+
+/** The longest command that is shown, characters. */
+const LONGEST = 4_000;
+
+/** An argument as `shellArgument` writes it: plain, or in single quotes, where no shell expands anything. */
+const ARGUMENT = /(?:([\w@%+:,./=-]+)|'([^']*)')(?: |$)/y;
+
+/**
+ * A command of a server's answer, to be pasted into a shell; `null` for anything but `explain` with arguments. It is written anew from them, so that
+ * a server cannot make a user paste more than an explanation.
+ */
+export function pastedCommand(text: unknown): string | null {
+  if (typeof text !== "string" || text.length > LONGEST) return null;
+  const argv: string[] = [];
+  for (let at = 0; at < text.length; at = ARGUMENT.lastIndex) {
+    ARGUMENT.lastIndex = at;
+    const [, plain, quoted] = ARGUMENT.exec(text) ?? [];
+    const argument = plain ?? quoted;
+    if (argument === undefined) return null;
+    argv.push(argument);
+  }
+  return argv[0] === "explain" ? explainCommand(argv) : null;
 }

@@ -5,7 +5,6 @@ import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 import { numberOf, objectOf, objectsOf } from "../../terminal/read-answer.ts";
 import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import type { Content } from "./view.ts";
 import { jsonText } from "../../terminal/printing.ts";
 
 /** The largest report that is read, bytes. */
@@ -17,7 +16,7 @@ const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v3";
 /** What is approved, and what the report must be about. */
 export interface Approved {
   readonly policy: string;
-  readonly content: Content;
+  readonly content: { readonly revision: string; readonly digest: string };
   /** Whether it is the policy's end, for messages. */
   readonly isRemoval: boolean;
 }

@@ -4,12 +4,16 @@ import { objectsOf, textOf, numberOf, objectOf, stringsOf } from "../../terminal
 import { formatTable, jsonText } from "../../terminal/printing.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
 import { notReadable, readableReport } from "./promotion-report.ts";
-import type { PolicyServer } from "./client.ts";
-import { requestedContent } from "./find-content.ts";
-import { notPolicies, parseView, type PolicyView, type SlotView } from "./view.ts";
-import { contentText, timeText, personText } from "./contents.ts";
-import { driftText } from "./drift.ts";
-import { missingTexts } from "./missing.ts";
+import {
+  type PolicyServer,
+  requestedContent,
+  notPolicies,
+  parseShadow,
+  parseView,
+  type PolicyView,
+  type SlotView,
+} from "./policy-server.ts";
+import { contentText, timeText, personText, driftText, missingTexts } from "./wording.ts";
 import { policyLines } from "./policy-lines.ts";
 import { amountText, numberText } from "../../terminal/amounts.ts";
 
@@ -89,7 +93,7 @@ in shadow would have done to requests, with commands that explain them, and the 
     const isWatched = view.candidate !== null && view.candidate.content !== "removal";
     const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) }) : null;
     if (json) io.stdout(jsonText({ policy, shadow }));
-    else printLines(policyLines(view, shadow, server.flag), io);
+    else printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server.flag), io);
   },
 });
 

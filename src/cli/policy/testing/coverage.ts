@@ -4,7 +4,7 @@ import type { Location } from "../../../policy/codes.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import type { FileCoverage } from "../../../policy/toolchain/protocol.ts";
 import { deriveVerdicts } from "../../../policy/verdicts.ts";
-import { linePercentage, percentText, type CoveredConstraint, type GapCode } from "./test-run.ts";
+import { linePercentage, percentText, type CoveredConstraint, type GapCode } from "./test-report.ts";
 import type { Sighting } from "./watched-sources.ts";
 
 /**
