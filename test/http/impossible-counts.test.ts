@@ -386,6 +386,13 @@ describe("counts that cannot be right", () => {
     },
   );
 
+  it("of a provider that cannot be reached are not estimated", async () => {
+    const { router } = await limited(tableOf("http://127.0.0.1:9", "openai-chat"), { tokensPerMinute: 1_000_000 });
+    await (await begin(router, "/v1/chat/completions", CONVERSATION, new AbortController())).text();
+    await router.settled(1);
+    expect(router.outcomes[0]).not.toHaveProperty("estimated");
+  });
+
   it("of a token count are estimated in the evidence", async () => {
     const answers = [11, 900_000_000].map(
       (count) => (response: ServerResponse) => answerJson(response, { input_tokens: count }),

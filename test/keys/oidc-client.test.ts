@@ -74,22 +74,38 @@ async function finishAt({ token = signed(), claims = {}, algorithms = ["ES256"],
   });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const settings = {
-    label: "P",
-    issuer,
-    clientId: CLIENT,
-    clientSecret: null,
-    scopes: [],
-    groupsClaim: "groups",
-    nameClaim: null,
-  };
-  const client = new OidcClient(settings, null);
-  return client.finish(new URL(`http://127.0.0.1/callback?code=c&state=${CHECK.state}`), CHECK);
+  return new OidcClient({ ...SETTINGS, issuer }, null).finish(RETURNED, CHECK);
 }
+
+const SETTINGS = {
+  label: "P",
+  issuer: "https://people.example",
+  clientId: CLIENT,
+  clientSecret: null,
+  scopes: [],
+  groupsClaim: "groups",
+  nameClaim: "name",
+};
+const RETURNED = new URL(`http://127.0.0.1/callback?code=c&state=${CHECK.state}`);
+
+it("at most 50 returns wait for the provider at once, also after others have ended", async () => {
+  let isDown = true;
+  const client = new OidcClient(SETTINGS, null, () =>
+    isDown ? Promise.reject(new Error("down")) : new Promise(() => {}),
+  );
+  const finish = () => client.finish(RETURNED, CHECK);
+  expect(await finish()).toEqual({ fault: "unavailable" });
+  isDown = false;
+  const waiting = Array.from({ length: 50 }, finish).at(-1);
+  const soon = (end: unknown) => Promise.race([end, new Promise((resolve) => setImmediate(resolve, "waits"))]);
+  expect(await soon(waiting)).toBe("waits");
+  expect(await soon(finish())).toEqual({ fault: "unavailable" });
+});
 
 describe("an ID token", () => {
   it("that the provider signed signs its person in", async () => {
-    expect(await finishAt({})).toMatchObject({ subject: "ada", groups: ["sre"] });
+    const named = { claims: { name: "A\u0007da" } };
+    expect(await finishAt(named)).toMatchObject({ subject: "ada", name: "Ada", groups: ["sre"] });
   });
 
   it.each<readonly [string, unknown, readonly string[]]>([
