@@ -10,7 +10,7 @@ const FOLDERS = ["src", "mock", "test", "bench", "tools", "policies", "policy-li
 const COMMENTS: readonly { readonly files: RegExp; readonly comment: RegExp; readonly mark: RegExp }[] = [
   {
     files: /\.(?:ts|mjs|js|go)$/,
-    comment: /\/\*[^]*?\*\/|(?:^|(?<=\s))\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g,
+    comment: /(?<!\w)\/\*[^]*?\*\/|(?:^|(?<=\s))\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g,
     mark: /^[ \t]*(?:\/\/+|\/?\*+\/?)/gm,
   },
   { files: /\.(?:rego|ya?ml|py|sh)$/, comment: /(?:^|(?<=\s))#[^\n]*(?:\n[ \t]*#[^\n]*)*/g, mark: /^[ \t]*#+/gm },
