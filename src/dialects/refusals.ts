@@ -57,7 +57,7 @@ const BEGINNINGS: readonly Row[] = [
   // llama-cpp-python, LM Studio (lmstudio-bug-tracker), Ollama (server/routes.go), DS4.
   ["context_length_exceeded", /^Requested tokens \(\d+\) exceed context window/i],
   ["context_length_exceeded", /^(?:The number of )?tokens to keep from the initial prompt is greater/i],
-  ["context_length_exceeded", /^Trying to keep the first \d+ tokens when context the overflows/i],
+  ["context_length_exceeded", /^Trying to keep the first \d+ tokens when context (?:the )?overflows/i],
   ["context_length_exceeded", /^Cannot truncate prompt with n_keep/],
   ["context_length_exceeded", /^(?:The )?(?:maximum )?context (?:length|size|window) (?:has been |was )?exceeded/i],
   ["context_length_exceeded", /^Reached context length of \d+ tokens/i],
@@ -74,9 +74,8 @@ const BEGINNINGS: readonly Row[] = [
   ["context_length_exceeded", /^Your request exceeded model token limit/i],
   ["context_length_exceeded", /^context window exceeds limit/i],
   ["context_length_exceeded", /^Prompt exceeds (?:the )?max(?:imum)? length/i],
-  // Alibaba Model Studio, "Error messages"; SambaNova; IBM watsonx.
+  // Alibaba Model Studio, "Error messages"; IBM watsonx.
   ["context_length_exceeded", /^Range of input length should be/],
-  ["context_length_exceeded", /^Requested generation length \d+ is not possible! The provided prompt is/],
   ["context_length_exceeded", /^the number of input tokens \d+ cannot exceed the total tokens limit/i],
   // GitHub Copilot and GitHub Models.
   ["context_length_exceeded", /^prompt token count of \d+ exceeds the limit/],
@@ -113,10 +112,7 @@ const BEGINNINGS: readonly Row[] = [
   // Anthropic, Bedrock, Gemini: an image that cannot be read, or is too large.
   ["image_too_large", /^image exceeds \d+ ?MB maximum/],
   ["image_too_large", /^At least one of the image dimensions exceed/],
-  [
-    "invalid_image",
-    /^(?:Could not process|Unable to process input|Provided image is not valid|Failed to (?:load|open)) ?image/i,
-  ],
+  ["invalid_image", /^(?:Could not process|Unable to process input|Failed to (?:load|open)) ?image/i],
   ["invalid_image", /^Provided image is not valid/],
   ["invalid_image_format", /^You uploaded an unsupported image/],
   ["invalid_image_format", /^Unsupported (?:MIME type|image (?:media )?(?:type|format))/i],

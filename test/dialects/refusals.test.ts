@@ -18,6 +18,20 @@ type Case = readonly [who: string, dialect: GenerateDialect, status: number, bod
 
 const TOO_LONG: readonly Case[] = [
   [
+    "LM Studio",
+    "openai-chat",
+    400,
+    { error: "Trying to keep the first 9 tokens when context the overflows. However, the model is loaded with 8" },
+  ],
+  [
+    "LM Studio, newer",
+    "openai-chat",
+    400,
+    { error: "Trying to keep the first 9 tokens when context overflows. However, the model is loaded with 8" },
+  ],
+  ["LM Studio, at the end", "openai-chat", 400, { error: "Reached context length of 9 tokens with model (arch: x)" }],
+  ["DS4", "openai-chat", 400, chat("Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens")],
+  [
     "OpenAI",
     "openai-responses",
     400,
@@ -442,6 +456,40 @@ describe("a refused member", () => {
 
 describe("the other meanings of refusals", () => {
   it.each<[string, GenerateDialect, number, unknown, number, string]>([
+    ["Gemini's image", "gemini", 400, { error: { message: "Unable to process input image." } }, 400, "invalid_image"],
+    [
+      "Gemini's other image",
+      "gemini",
+      400,
+      { error: { message: "Provided image is not valid." } },
+      400,
+      "invalid_image",
+    ],
+    ["Anthropic's image", "anthropic-messages", 400, chat("Could not process image"), 400, "invalid_image"],
+    [
+      "Gemma without images",
+      "gemini",
+      400,
+      { error: { message: "Image input modality is not enabled for models/m" } },
+      400,
+      "image_not_supported",
+    ],
+    [
+      "Ollama without images",
+      "openai-chat",
+      500,
+      chat("this model is missing data required for image input"),
+      400,
+      "image_not_supported",
+    ],
+    [
+      "xAI's filter",
+      "openai-chat",
+      403,
+      { error: "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO" },
+      400,
+      "content_policy_violation",
+    ],
     ["DeepSeek's filter", "openai-chat", 400, chat("Content Exists Risk"), 400, "content_policy_violation"],
     [
       "OpenRouter's filter",
