@@ -1,11 +1,238 @@
+import { FAILURE_KINDS, FAILURES, OPERATOR_FIX, RETRY_FIX, type FailureKind } from "../../canon/failure.ts";
+import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
+import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 import { ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import { POLICY_CODES } from "../../policy/codes.ts";
 import { ASSERTION_CODES } from "../../simulate/assertions/codes.ts";
-import { ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
 import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";
-import { UPSTREAM_CODES, type AnswerCode } from "./upstream-codes.ts";
 import examples from "./examples.json" with { type: "json" };
+
+/** Meaning of an error code of an HTTP answer, for callers and operators. */
+interface AnswerCode {
+  /** The status, or the statuses that it comes with. */
+  readonly status: number | readonly number[];
+  readonly meaning: string;
+  /** A request or a situation that it is answered to. */
+  readonly example: string;
+  readonly fix: string;
+}
+
+function answer(status: AnswerCode["status"], meaning: string, example: string, fix: string): AnswerCode {
+  return { status, meaning, example, fix };
+}
+
+const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
+  FAILURE_KINDS.map((kind) => [
+    `upstream_${kind}`,
+    answer(
+      statusOf(kind),
+      `No endpoint of the plan answered; the last attempt: ${FAILURES[kind].sentence}.`,
+      "A route with one endpoint, whose provider has this failure.",
+      FAILURES[kind].fix,
+    ),
+  ]),
+);
+
+function statusOf(kind: FailureKind): number {
+  return kind === "rejected" ? 400 : (ERROR_ANSWERS.get(`upstream_${kind}`)?.status ?? 502);
+}
+
+const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
+  Object.entries(ANSWER_FAULTS).map(([fault, sentence]) => [
+    fault,
+    answer(
+      502,
+      `The provider's answer to embeddings, rerank or moderations is incomplete: ${sentence}.`,
+      "A provider behind a proxy that changes answers, or a row whose dialect, dimensions or categories are not the model's.",
+      "For the operator: compare the row with what the provider serves; `flags` name known deviations.",
+    ),
+  ]),
+);
+
+/** Codes of providers that are passed on, because they are enum values: what each means, and what to do. */
+const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string])[] = [
+  [
+    "context_length_exceeded",
+    "The conversation is longer than the model's window.",
+    "Send less, or use a route with a larger window.",
+  ],
+  ["max_tokens_exceeded", "The output limit is above the model's.", "Request less output."],
+  ["missing_required_parameter", "A member that the provider requires is absent.", "Add it, or use another route."],
+  ["string_above_max_length", "A text is longer than the provider takes.", "Shorten it."],
+  ["invalid_image", "The provider cannot read an image.", "Send another file or format."],
+  ["invalid_image_format", "The provider does not take the image's format.", "Send PNG or JPEG."],
+  ["invalid_prompt", "The provider refuses the prompt.", "Change the request."],
+  ["image_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
+  ["image_file_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
+  ["image_too_small", "An image is smaller than the provider takes.", "Send a larger one."],
+  ...["invalid_base64_image", "image_parse_error", "empty_image_file"].map(
+    (code) => [code, "The provider cannot read an image.", "Send another file or format."] as const,
+  ),
+  ...["invalid_image_url", "failed_to_download_image", "image_file_not_found"].map(
+    (code) => [code, "The provider cannot fetch an image.", "Send its bytes, or another URL."] as const,
+  ),
+  ["unsupported_image_media_type", "The provider does not take the image's format.", "Send PNG or JPEG."],
+  ["invalid_image_mode", "The provider does not take the image's color mode.", "Send an RGB image."],
+  ["image_not_supported", "The model takes no images.", "Send text only, or use another route."],
+  ...["bio_policy", "misalignment_policy_violation", "image_content_policy_violation"].map(
+    (code) => [code, "The provider's rules forbid the request.", "Change the request."] as const,
+  ),
+  ["vector_store_timeout", "The provider's file search took too long.", RETRY_FIX],
+  ["request_too_large", "The request is larger than the provider takes at once.", "Send less in one request."],
+  [
+    "content_filter",
+    "The provider's filter stopped the request or the answer.",
+    "Change the request; the filter is a setting of the account.",
+  ],
+  ["content_policy_violation", "The provider's rules forbid the request.", "Change the request."],
+  [
+    "data_residency_mismatch",
+    "The key's project is not in the region of the host.",
+    "For the operator: use a key of a project with data residency there.",
+  ],
+  ["insufficient_quota", "The account at the provider has no credit left.", "For the operator: add credit."],
+  ["rate_limit_exceeded", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["json_validate_failed", "The model wrote no JSON that fits the schema.", "Try again, or simplify the schema."],
+  ["tool_use_failed", "The model wrote a tool call that cannot be read.", "Try again, or simplify the tool's schema."],
+  ["rate_limit_error", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["overloaded_error", "The provider is overloaded.", RETRY_FIX],
+  ["timeout_error", "The provider took too long.", RETRY_FIX],
+  ["api_error", "The provider failed.", RETRY_FIX],
+  ["billing_error", "The account at the provider cannot be charged.", "For the operator: check the account's billing."],
+  [
+    "not_found_error",
+    "The provider does not have the model or path.",
+    "For the operator: correct `upstream_model` or `base_url`.",
+  ],
+  ["available_tools_limit_exceeded", "There are more tools than the provider takes.", "Send fewer."],
+  ["tool_name_conflict", "Two tools have one name.", "Rename one."],
+  ["tool_reference_unresolved", "The request refers to a tool that it does not define.", "Define it."],
+  ["compaction_unavailable", "The model cannot compact conversations.", "Leave compaction out."],
+  [
+    "compaction_block_ambiguous",
+    "The conversation has several compaction blocks where one is allowed.",
+    "Keep the last.",
+  ],
+  [
+    "compaction_block_misplaced",
+    "A compaction block is at a position where none is allowed.",
+    "Send the conversation unchanged, as the answers contained it.",
+  ],
+  ["compaction_content_mismatch", "A compaction block is not what the provider wrote.", "Send it unchanged."],
+  ["compaction_incomplete_turn", "A compaction was requested in the middle of a turn.", "Request it after the turn."],
+  ["compaction_nothing_to_summarize", "There is nothing to compact.", "Leave compaction out."],
+  [
+    "compaction_signature_invalid",
+    "The signature of a compaction block is not valid there.",
+    "Send it unchanged to the provider that wrote it.",
+  ],
+  [
+    "unexpected_output_item",
+    "The provider answered with an item that the request did not require.",
+    "For the operator: report it.",
+  ],
+  ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY_FIX],
+  [
+    "malformed_tool_use",
+    "The provider's model wrote an unreadable tool call.",
+    "Try again, or simplify the tool's schema.",
+  ],
+  [
+    "malformed_function_call",
+    "The provider reports that its model wrote an unreadable tool call.",
+    "Try again, or simplify the tool's schema.",
+  ],
+  ["malformed_response", "The provider reports that its model wrote no readable output.", RETRY_FIX],
+  [
+    "unexpected_tool_call",
+    "The model called a tool although none was allowed.",
+    "Try again; allow tools or send none.",
+  ],
+  [
+    "too_many_tool_calls",
+    "The model kept calling tools until the provider stopped it.",
+    "Try again, or send fewer tools.",
+  ],
+  [
+    "missing_thought_signature",
+    "The conversation lacks a signature that the provider requires.",
+    "Send the conversation unchanged, as the answers contained it.",
+  ],
+  ["no_image", "An image was requested, and the model made none.", "Change the request."],
+  ["generation_timeout", "The provider cancelled the answer because it took too long.", RETRY_FIX],
+  [
+    "invalid_argument",
+    "The provider refused a member of the request without saying which.",
+    "Leave out unusual members; check what the route's provider supports.",
+  ],
+  [
+    "invalid_request",
+    "The provider refused the request without saying why.",
+    "Leave out unusual members; check what the route's provider supports.",
+  ],
+  [
+    "failed_precondition",
+    "The provider does not serve the request for this account or region.",
+    "For the operator: check the account's region and billing.",
+  ],
+  ["out_of_range", "A number is out of the range that the provider accepts.", "Use another number."],
+  ["already_exists", "An object of this name or id exists already at the provider.", RETRY_FIX],
+  ["aborted", "The provider aborted the call.", RETRY_FIX],
+  ["cancelled", "The provider aborted the call.", RETRY_FIX],
+  ["unknown", "The provider failed and gave no reason.", RETRY_FIX],
+  ["deadline_exceeded", "The provider exceeded its own time limit.", RETRY_FIX],
+  ["permission_denied", "The provider's credential may not do this.", OPERATOR_FIX],
+  ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR_FIX],
+  ["access_denied", "The provider's credential may not do this.", OPERATOR_FIX],
+  ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR_FIX],
+  ["unimplemented", "The provider does not have the requested object.", "Use another route."],
+  ["internal", "The provider failed.", RETRY_FIX],
+  ["server_error", "The provider failed.", RETRY_FIX],
+  ["unavailable", "The provider cannot serve the model now.", RETRY_FIX],
+  ["overloaded", "The provider is overloaded.", RETRY_FIX],
+  ["rate_limited", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  ["data_loss", "The provider failed and lost data.", RETRY_FIX],
+  ["model_error", "The model failed at the provider.", RETRY_FIX],
+  ["model_not_ready", "The provider is loading the model.", RETRY_FIX],
+  ["model_stream_error", "The model failed in the middle of its answer.", RETRY_FIX],
+  ["model_timeout", "The model took longer than the provider allows.", RETRY_FIX],
+  [
+    "quota_exceeded",
+    "The account at the provider has reached its quota.",
+    "For the operator: request a higher quota from the vendor.",
+  ],
+];
+
+/** Failures of providers. */
+const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
+  ...ATTEMPT_CODES,
+  ...ANSWER_CODES,
+  ...Object.fromEntries(
+    PASSED_ON.map(([code, meaning, fix]) => [
+      code,
+      answer([400, 413, 429, 502], meaning, "A provider that answers with this code.", fix),
+    ]),
+  ),
+  missing_finish_reason: answer(
+    502,
+    "The provider closed its answer without a finish reason, so it may be incomplete.",
+    "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
+    `${RETRY_FIX} A provider that never gives a finish reason can only be used by callers of its own protocol.`,
+  ),
+  format_not_followed: answer(
+    502,
+    "The model's answer is not the one JSON object that the response format requires.",
+    "A model that writes text instead of calling the tool of a route with `emulate_json_schema`.",
+    `${RETRY_FIX} Or use a model with response formats of its own.`,
+  ),
+  unknown_finish_reason: answer(
+    502,
+    "The provider ended an answer without output with a finish reason that its protocol does not have.",
+    "A new finish reason that this release does not support.",
+    "For the operator: report it.",
+  ),
+};
 
 /** A finding that neither reading a file nor compiling it makes. */
 interface FurtherCode {
@@ -22,7 +249,7 @@ const error = (meaning: string, example: readonly string[], fix: string): Furthe
   fix,
 });
 
-/** What a start, and a reload, finds besides: secrets are no part of the files. */
+/** Findings of a start and of a reload: secrets are no part of the files. */
 const START_CODES: Readonly<Record<string, FurtherCode>> = {
   SECRET_NOT_SET: error(
     "The secret of a provider is not set, and its row has no `on_missing_secret` that allows this.",
@@ -36,7 +263,7 @@ const START_CODES: Readonly<Record<string, FurtherCode>> = {
   ),
 };
 
-/** What `signalbox policy test` finds. */
+/** Findings of `signalbox policy test`. */
 const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
   POLICY_TEST_FAILED: error(
     "A test of a policy failed.",
@@ -118,25 +345,27 @@ const FURTHER: readonly (readonly [CodeKind, Readonly<Record<string, FurtherCode
   ["tests", TEST_CODES],
 ];
 
-/** Everything that a code can mean; nothing for an unknown one. */
+/** Every meaning of a code; empty for an unknown one. */
 export function explainCode(code: string): readonly ExplainedCode[] {
-  const findings = FINDINGS.flatMap(([kind, codes]) => {
-    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
-    if (facts === undefined) return [];
-    const { severity, meaning, fix } = facts;
-    return [{ kind, weight: severity, meaning, example: EXAMPLES[kind]?.[code] ?? [], fix }];
-  });
-  const further = FURTHER.flatMap(([kind, codes]) => {
-    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
-    return facts === undefined ? [] : [{ kind, weight: facts.severity, ...facts }];
-  });
-  const answers = ANSWER_GROUPS.flatMap(([, codes]) => {
-    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
-    if (facts === undefined) return [];
-    const { status, meaning, example, fix } = facts;
-    return [{ kind: "answers" as const, weight: statusesOf(status), meaning, example: [example], fix }];
-  });
+  const findings = FINDINGS.flatMap(([kind, codes]) =>
+    rowsOf(codes, code).map(({ severity: weight, meaning, fix }) => {
+      return { kind, weight, meaning, example: EXAMPLES[kind]?.[code] ?? [], fix };
+    }),
+  );
+  const further = FURTHER.flatMap(([kind, codes]) =>
+    rowsOf(codes, code).map(({ severity: weight, ...facts }) => ({ kind, weight, ...facts })),
+  );
+  const answers = ANSWER_GROUPS.flatMap(([, codes]) =>
+    rowsOf(codes, code).map(({ status, meaning, example, fix }) => {
+      return { kind: "answers" as const, weight: statusesOf(status), meaning, example: [example], fix };
+    }),
+  );
   return [...findings, ...further, ...answers];
+}
+
+function rowsOf<Facts>(codes: Readonly<Record<string, Facts>>, code: string): readonly Facts[] {
+  const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
+  return facts === undefined ? [] : [facts];
 }
 
 /** `429, 502` of several statuses. */
@@ -167,7 +396,7 @@ const TITLES: Readonly<Record<CodeKind, string>> = {
   answers: "in an answer of the HTTP API",
 };
 
-/** What `check --explain` prints of one code. */
+/** Text of `check --explain` for one code. */
 export function formatCode(code: string, meanings: readonly ExplainedCode[]): string {
   const parts = meanings.map(({ kind, weight, meaning, example, fix }) => {
     const of = kind === "answers" ? `status ${weight}` : weight;
