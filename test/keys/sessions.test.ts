@@ -74,13 +74,14 @@ describe("sessions", () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
+    const second = await sessions.start(HOLDER, 0, TIMES);
     await sessions.find(value, 0, TIMES, "a");
     const made = (): string => randomBytes(32).toString("base64url");
     for (let count = 0; count < 50; count += 1) {
       expect(await sessions.find(made(), 2_000, TIMES, `a${count % 5}`)).toBeNull();
     }
     await expect(sessions.find(made(), 2_000, TIMES, "b")).rejects.toThrow(StoreUnavailableError);
-    expect(await sessions.find(value, 2_000, TIMES, "a")).not.toBeNull();
+    for (const good of [value, second.value]) expect(await sessions.find(good, 2_000, TIMES, "a")).not.toBeNull();
     expect(await sessions.find(made(), 3_000, TIMES, "a")).toBeNull();
   });
 });
