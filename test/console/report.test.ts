@@ -20,9 +20,9 @@ describe.skipIf(CHROMIUM === null)(`simulation reports in the console${WITHOUT}`
     const page = await stage.open("#/report", {});
     await page.getByText("No report is open").waitFor();
     await page.getByLabel("report.json").setInputFiles(fileOf(report()));
-    await expect.poll(() => page.locator("article.change:visible").count()).toBe(report().declared.groups.length);
+    await expect.poll(() => page.locator(".block:visible").count()).toBe(report().declared.groups.length);
     await page.getByRole("searchbox").fill("length_not");
-    await expect.poll(() => page.locator("article.change:visible").count()).toBe(1);
+    await expect.poll(() => page.locator(".block:visible").count()).toBe(1);
     await page.getByText("As if promoted").first().click();
     await expect.poll(() => page.locator(".panel.declared:visible").count()).toBe(0);
     await page.getByRole("link", { name: "Assertions" }).first().click();
@@ -36,7 +36,7 @@ describe.skipIf(CHROMIUM === null)(`simulation reports in the console${WITHOUT}`
     await page
       .getByLabel("report.json")
       .setInputFiles(fileOf({ ...tainted(report(), HOSTILE.join("")), format: report().format }));
-    await expect.poll(() => page.locator("article.change").count()).toBeGreaterThan(0);
+    await expect.poll(() => page.locator(".block").count()).toBeGreaterThan(0);
     // One is the console itself.
     expect(await page.locator("script, img, iframe").count()).toBe(1);
     expect(stage.complaints).toEqual([]);

@@ -74,7 +74,7 @@ export function ReportPage() {
 function ChangeFilter({ container }: { readonly container: { readonly current: HTMLElement | null } }) {
   const [text, setText] = useState("");
   useEffect(() => {
-    const changes = container.current?.shadowRoot?.querySelectorAll<HTMLElement>("article.change") ?? [];
+    const changes = container.current?.shadowRoot?.querySelectorAll<HTMLElement>(".block") ?? [];
     const wanted = text.trim().toLowerCase();
     for (const change of changes) change.hidden = !(change.textContent ?? "").toLowerCase().includes(wanted);
   }, [text]);

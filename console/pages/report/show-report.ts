@@ -1,5 +1,6 @@
 import { modelOf } from "../../../src/cli/simulate/formats/model.ts";
 import { PAGE_STYLE } from "../../../src/cli/simulate/formats/html/style.ts";
+import { documentOf } from "../../../src/cli/simulate/formats/report-document.ts";
 import { reportMarkup } from "../../../src/cli/simulate/formats/html/report-markup.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { isObject } from "../../api/client.ts";
@@ -16,7 +17,7 @@ export function showReport(text: string, container: HTMLElement): string | null 
   if (typeof report === "string") return report;
   let markup: string;
   try {
-    markup = reportMarkup(modelOf(report), { colour: false, width: 80, reportDigest: null }).toString();
+    markup = reportMarkup(documentOf(modelOf(report), { colour: false, width: 80, reportDigest: null })).toString();
   } catch {
     return "The report is damaged: it lacks something that every report has. Make it again with signalbox simulate.";
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { code } from "../../../../src/cli/simulate/formats/markdown/comment.ts";
+import { code } from "../../../../src/cli/document/comment.ts";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
 import type { SideReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
@@ -100,11 +100,11 @@ test("policies that differ stand in the comment, also where no class changes", (
     },
   });
   expect(text).toContain("## Signalbox simulation: SAME, no request is treated differently\n");
-  expect(text).toContain("No request is treated differently. 3 policies differ.\n");
+  expect(text).toContain("No request is treated differently. 3 policies differ.**\n");
   expect(text.split("\n").filter((line) => line.startsWith("- policy"))).toEqual([
-    "- policy `added`: new, candidate",
-    "- policy `gone`: gone, it was enforced",
-    "- policy `muted`: enforced → candidate, text changed `d → e`",
+    "- policy + `added` new, candidate",
+    "- policy - `gone` gone, it was enforced",
+    "- policy ~ `muted` enforced → candidate, text changed `d → e`",
   ]);
 });
 
@@ -112,18 +112,18 @@ describe("the comment", () => {
   test("begins with its marker and says what is worst first", () => {
     const text = shown(usFallback());
     expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW, more permissive\n`)).toBe(true);
-    const order = ["### New data paths (1)", "### Changes as declared (1 group)", "3,184 classes stand for"];
+    const order = ["### New data paths (1)", "### Changes (1)", "3,184 classes stand for"];
     const positions = order.map((part) => text.indexOf(part));
     expect(positions).not.toContain(-1);
     expect(positions).toEqual(positions.toSorted((left, right) => left - right));
-    expect(text).toContain("| `acme-eu` | `chat.completions` | `openai` | `us-east` | `chat-eu` |  |\n");
+    expect(text).toContain("- `+` `acme-eu` `chat.completions` → `openai in us-east` by `chat-eu`\n");
     expect(text).toContain("+ openai-us-gpt5: gpt-5 at openai in us-east\n");
   });
 
   test("ends with both revisions and what an approver signs", () => {
     expect(shown(report())).toMatch(
       new RegExp(
-        `\\n---\\n.* Table \`3b1c9a0e77d21f00aa\` → \`88f0aa12c3d4ee0011\`\\. Report \`sha256:${DIGEST}\`\\.\\n$`,
+        `\\n---\\n.* Table \`3b1c9a0e77d21f00aa\` → \`88f0aa12c3d4ee0011\`\\. Report, which an approver signs: \`sha256:${DIGEST}\`\\.\\n$`,
       ),
     );
     expect(shown(report(), null)).not.toContain("Report");
@@ -136,21 +136,21 @@ describe("the comment", () => {
 
   test("incomplete is said before anything else, and nothing is promised", () => {
     const text = shown(everything());
-    expect(text.indexOf("Incomplete: not every class")).toBeLessThan(text.indexOf("###"));
-    expect(text).toContain("> - `key.labels` 16 of 4,096 values\n");
+    expect(text.indexOf("INCOMPLETE: not every class")).toBeLessThan(text.indexOf("###"));
+    expect(text).toContain("- `!` `key.labels` `16 of 4,096 values`\n");
     expect(text).not.toContain("Head allows");
     expect(text).toContain("1,200 decisions were made differently than base decides: ");
-    expect(text).toContain("1 line is not evidence and not counted.\n");
+    expect(text).toContain("1 line is not evidence and not counted\n");
   });
 
-  test("a table of assertions, what failed first", () => {
-    const rows = shown(everything()).match(/^\| (❌|⚠️|✅).*$/gmu) ?? [];
+  test("assertions and coverage are listed, what failed first", () => {
+    const rows = shown(everything()).match(/^- (❌|⚠️|✅) .*(?:classes|%.*)$/gmu) ?? [];
     expect(rows.map((row) => row.slice(0, 40))).toMatchInlineSnapshot(`
       [
-        "| ❌ FAIL | \`no-us-for-eu\` \`no_new_access",
-        "| ⚠️ WAIVED | \`prod-always-routable\` \`al",
-        "| ✅ PASS so far | \`embeddings-stay\` \`no_",
-        "| ⚠️ not judged | routes | 12 of 14 (85.",
+        "- ❌ **FAIL** \`no-us-for-eu\` \`EU tenants ",
+        "- ⚠️ **WAIVED** \`prod-always-routable\` \`",
+        "- ✅ **PASS so far** \`embeddings-stay\` \`E",
+        "- ⚠️ **not judged** routes 12 of 14 (85.",
       ]
     `);
   });
@@ -159,7 +159,7 @@ describe("the comment", () => {
     const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
     const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a"] }));
     expect(text.split("<details>")).toHaveLength(3);
-    expect(text).toContain("The same changes as if 1 candidate was promoted.");
+    expect(text).toContain("As if 1 candidate was promoted (`a`): the same changes.");
   });
 });
 
@@ -169,7 +169,7 @@ describe("its length", () => {
     expect(text.length).toBeLessThanOrEqual(60_000);
     const { markup } = readMarkdown(text);
     expect(markup).toMatch(/… [\d,]+ more groups, see the HTML report/);
-    expect(markup).toMatch(/… 4,950 more paths, see the HTML report/);
+    expect(markup).toMatch(/… 4,970 more paths, see the HTML report/);
     // One fold holds all details.
     const groups = markup.split("<details>").length - 2;
     expect(groups).toBeGreaterThan(20);

@@ -1,12 +1,13 @@
 import { expect, it } from "vitest";
 import { renderLines } from "../../../../src/cli/terminal/layout.ts";
-import { firstScreen } from "../../../../src/cli/simulate/formats/terminal/first-screen.ts";
+import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
+import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
 
 async function screen(...edits: readonly Edit[]): Promise<string> {
   const model = modelOf(await simulated(...edits));
-  const lines = firstScreen(model, { verdict: null, all: false, colour: false, width: 100, reportDigest: "" });
+  const lines = firstScreen(screenOf(model, { verdict: null }), false);
   return renderLines(lines, { colour: false, width: 100 });
 }
 

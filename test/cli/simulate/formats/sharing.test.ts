@@ -28,7 +28,7 @@ describe("candidates that are shared in another way", () => {
     ["markdown", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
     ["github", ["(weighted 9 → weighted 1)"]],
     ["sarif", ["(weighted 9 → weighted 1)"]],
-    ["html", ["tier 1, weighted 9", "tier 1, weighted 1"]],
+    ["html", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
     ["json", ['"tier": 0,', '"balance": "weighted",', '"weight": 9']],
   ] as const)("%s says how", (format, parts) => {
     const text = shown(format, shared(["sharing_changed"]));

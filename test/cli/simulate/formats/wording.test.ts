@@ -71,7 +71,7 @@ describe("kinds of changes", () => {
     expect(evidenceCautions({ ...evidence, not_reproduced: 1, unreadable: 0 })).toHaveLength(1);
   });
 
-  test("policies that differ, by id and slot", () => {
+  test("policies that differ, new and gone ones first, then by id", () => {
     const before = side("a", {
       policies: [
         { id: "changing", digest: "1", slot: "enforced", content: "rules", from: "base" },
@@ -96,11 +96,11 @@ describe("kinds of changes", () => {
       ],
     });
     expect(policyDifferences(before, after)).toEqual([
+      { mark: "+", id: "new", what: "new, enforced", digests: "" },
+      { mark: "-", id: "gone", what: "gone, it was candidate", digests: "" },
       { mark: "~", id: "changing", what: "enforced, its change waits to be promoted", digests: "1 → 2" },
       { mark: "~", id: "ending", what: "enforced, its removal waits to be promoted", digests: "1" },
-      { mark: "-", id: "gone", what: "candidate", digests: "" },
       { mark: "~", id: "moved", what: "candidate → enforced", digests: "" },
-      { mark: "+", id: "new", what: "enforced", digests: "" },
       { mark: "~", id: "text", what: "enforced → enforced and candidate, text changed", digests: "1 → 2 and 3" },
     ]);
   });

@@ -72,7 +72,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     return pageOf();
   }
 
-  const shownChanges = (page: Page): Promise<number> => page.locator("article.change:visible").count();
+  const shownChanges = (page: Page): Promise<number> => page.locator(".block:visible").count();
 
   test("filters by any facet and by text, counts, and keeps the filter in the address", async () => {
     const page = await open(report());
@@ -147,14 +147,14 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     await page.getByText("As if promoted").first().click();
     expect(await page.locator(".panel.declared").isVisible()).toBe(false);
     expect(await shownChanges(page)).toBe(report().promoted.groups.length);
-    await page.locator("article.change:visible summary").first().click();
-    expect(await page.locator("article.change:visible .command").first().isVisible()).toBe(true);
+    await page.locator(".block:visible summary").first().click();
+    expect(await page.locator(".block:visible .command").first().isVisible()).toBe(true);
   });
 
   test("copies the command of an example", async () => {
     const page = await open(report());
-    await page.locator("article.change summary").first().click();
-    const button = page.locator("article.change [data-copy]").first();
+    await page.locator(".block summary").first().click();
+    const button = page.locator(".block [data-copy]").first();
     await button.click();
     await expect.poll(() => button.textContent()).toBe("Copied");
     await page.getByRole("searchbox").focus();
@@ -177,7 +177,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     const corner = await page.screenshot({ clip: { x: 1, y: 1, width: 1, height: 1 } });
     expect(pixelOf(corner)).toBe(paper);
     expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(width);
-    for (const part of ["h1", ".verdict >> nth=0", "#filter-q", "article.change >> nth=0", "footer"]) {
+    for (const part of ["h1", ".verdict >> nth=0", "#filter-q", ".block >> nth=0", "footer"]) {
       const box = await page.locator(part).boundingBox();
       expect(box?.width, part).toBeGreaterThan(60);
       expect((box?.x ?? 0) + (box?.width ?? 0), part).toBeLessThanOrEqual(width);
@@ -188,7 +188,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     const page = await open(report());
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("#filter").isVisible()).toBe(false);
-    expect(await page.locator("article.change .command").first().isVisible()).toBe(true);
+    expect(await page.locator(".block .command").first().isVisible()).toBe(true);
     expect((await page.pdf()).byteLength).toBeGreaterThan(20_000);
   });
 

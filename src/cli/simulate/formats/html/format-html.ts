@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FormatContext, ReportModel } from "../model.ts";
-import { html, rawElement } from "./markup.ts";
+import { html, rawElement } from "../../../document/html/markup.ts";
+import { documentOf } from "../report-document.ts";
 import { PAGE_SCRIPT } from "./script.ts";
 import { PAGE_STYLE } from "./style.ts";
 import { reportMarkup } from "./report-markup.ts";
@@ -24,7 +25,7 @@ export function formatHtml(report: ReportModel, context: FormatContext): string 
       </head>
       <body>
         <a class="skip" href="#results">Skip to the changes</a>
-        ${reportMarkup(report, context)} ${rawElement("script", PAGE_SCRIPT)}
+        ${reportMarkup(documentOf(report, context))} ${rawElement("script", PAGE_SCRIPT)}
       </body>
     </html> `;
   return page.toString();

@@ -1,72 +1,82 @@
+import { blocksMarkup, markupOf, sectionMarkup } from "../../../document/html/document-markup.ts";
+import { html, NOTHING, type Markup } from "../../../document/html/markup.ts";
 import { CHANGE_KINDS } from "../../../../simulate/change-kind.ts";
-import { VIEWS } from "../../../../simulate/sample-request.ts";
-import type { SideReport } from "../../../../simulate/report/report.ts";
-import type { FormatContext, ReportModel } from "../model.ts";
 import { capitalised } from "../../../terminal/amounts.ts";
+import type { ReportDocument } from "../report-document.ts";
 import { changeWording } from "../wording/change-wording.ts";
-import { assertionsMarkup } from "./assertions.ts";
-import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
-import { firstScreenMarkup } from "./first-screen.ts";
-import { html, NOTHING, type Markup } from "./markup.ts";
-import { code } from "./names.ts";
-import {
-  dimensionsMarkup,
-  evidenceMarkup,
-  findingsMarkup,
-  latentMarkup,
-  settingsMarkup,
-  sidesMarkup,
-} from "./details.ts";
-import { verdictMarkup } from "./verdict.ts";
+import { figureMarkup } from "./figure-markup.ts";
 
 /** The report without the frame of a page: the console shows it too. */
-export function reportMarkup(report: ReportModel, context: FormatContext): Markup {
-  const { base, head } = report;
+export function reportMarkup(document: ReportDocument): Markup {
+  const { base, head, screen, figures, opening, notices, summary, sections, footer } = document;
   return html`<header class="masthead">
       <p class="kicker">Signalbox simulation</p>
-      <h1>${sideTitle(base)} <span role="img" aria-label="to">→</span> ${sideTitle(head)}</h1>
+      <h1><code>${base}</code> <span role="img" aria-label="to">→</span> <code>${head}</code></h1>
     </header>
     <main>
-      ${firstScreenMarkup(report, context)} ${verdictMarkup(report)} ${contentsMarkup(report)}
-      <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
-      ${assertionsMarkup(report.assertions, report.complete)} ${latentMarkup(report)} ${findingsMarkup(report)}
-      ${settingsMarkup(report.changed_settings)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
-      ${sidesMarkup(report, context.reportDigest)}
+      <section aria-labelledby="first">
+        <h2 id="first"><span class="${screen.tone}">${screen.verdict}</span> ${screen.headline}</h2>
+        ${blocksMarkup(opening.slice(1))} ${figures.map(figureMarkup)}
+      </section>
+      ${notices.length === 0 ? NOTHING : html`<div class="alert">${blocksMarkup(notices)}</div>`}
+      <section class="choice" aria-labelledby="verdict">
+        <h2 id="verdict" class="unseen">Verdict</h2>
+        ${viewsMarkup(document)} ${blocksMarkup(summary)}
+      </section>
+      ${contentsMarkup(document)}
+      <div id="results">${filterMarkup()} ${panelsMarkup(document)}</div>
+      ${sections.filter(({ view }) => view === undefined).map((section) => sectionMarkup(section, 2))}
     </main>
-    <footer>
-      <p>
-        ${report.format}${context.reportDigest === null ? NOTHING : html` · SHA-256 <code>${context.reportDigest}</code>`}
-      </p>
-    </footer>`;
+    <footer>${footer.map((text) => html`<p>${markupOf(text)}</p>`)}</footer>`;
 }
 
-function sideTitle({ name, commit }: SideReport): Markup {
-  return html`<span class="ref"
-    >${code(name)}${commit === null || commit.startsWith(name) ? NOTHING : html` <small>${commit.slice(0, 12)}</small>`}</span
-  >`;
+/** The tabs between the views. */
+function viewsMarkup({ views }: ReportDocument): Markup {
+  return html`<fieldset class="views">
+    <legend>Candidate policies; choose the view shown below</legend>
+    ${views.map(
+      ({ view, title, verdict, sentence, tone }) =>
+        html`<label class="verdict ${tone}"
+          ><input
+            type="radio"
+            name="view"
+            id="show-${view}"
+            autocomplete="off"
+            ${view === "declared" ? html` checked` : NOTHING}
+          /><span class="view">${title}</span><strong>${verdict}</strong><span>${sentence}</span></label
+        >`,
+    )}
+  </fieldset>`;
 }
 
-function contentsMarkup(report: ReportModel): Markup {
-  const panels = seeTheSame(report)
-    ? [["declared", "declared promoted"] as const]
-    : VIEWS.map((each) => [each, each] as const);
+/** Views with the tabs under which they are shown. */
+function panelsOf({ views, isSameView }: ReportDocument) {
+  return isSameView
+    ? [{ view: "declared", shownFor: "declared promoted", title: "As declared, and as if promoted" }]
+    : views.map(({ view, title }) => ({ view, shownFor: view, title }));
+}
+
+function panelsMarkup(document: ReportDocument): readonly Markup[] {
+  return panelsOf(document).map(
+    ({ view, shownFor, title }) =>
+      html`<section class="panel ${shownFor}" aria-labelledby="${view}-title">
+        <h2 id="${view}-title">${title}</h2>
+        ${document.sections.filter((section) => section.view === view).map((section) => sectionMarkup(section, 3))}
+        <p class="none unmatched" hidden>No change matches the filter.</p>
+      </section>`,
+  );
+}
+
+function contentsMarkup(document: ReportDocument): Markup {
+  const shownFor = new Map<string | undefined, string>(
+    panelsOf(document).map(({ view, shownFor: tabs }) => [view, tabs]),
+  );
   return html`<nav aria-label="On this page">
     <ul>
-      ${panels.map(
-        ([panel, shownFor]) =>
-          html`<li class="only ${shownFor}"><a href="#${panel}-new-paths">New data paths</a></li>
-            <li class="only ${shownFor}"><a href="#${panel}-changes">Changes</a></li>`,
-      )}
-      <li><a href="#assertions">Assertions</a></li>
-      <li><a href="#findings">Unused parts of head</a></li>
-      <li><a href="#changed-settings">Changed settings</a></li>
-      ${report.evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
-      <li><a href="#dimensions">Dimensions</a></li>
-      <li><a href="#sides">Both sides</a></li>
+      ${document.sections.map(({ id, title, view }) => html`<li class="only ${shownFor.get(view) ?? ""}"><a href="#${id}">${title}</a></li>`)}
     </ul>
   </nav>`;
 }
-
 const FIELDS = ["route", "workspace", "operation", "provider", "region"] as const;
 
 /** Hidden until the script has filled it: a form that does nothing would mislead a reader without scripts. */

@@ -4,7 +4,7 @@ import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { amountText, listText, numberText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
-import type { Tone } from "../wording/change-wording.ts";
+import type { Tone } from "../../../document/document.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
 import { groupsOfCause } from "./effects.ts";
 import { priceText } from "./effect-text.ts";

@@ -5,7 +5,7 @@ import { explainCommand } from "../../../../simulate/explain/explain-arguments.t
 import { amountText, listText, numberText, percentageText, usageTexts } from "../../../terminal/amounts.ts";
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
-import type { Tone } from "../wording/change-wording.ts";
+import type { Tone } from "../../../document/document.ts";
 import { questionOf } from "./decide.ts";
 import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
 import { entryText, headlineOf, headlineOfSeveral, replacedText } from "./headline.ts";

@@ -7,6 +7,7 @@ import type {
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import { ACCESS_WORDING, changeWording, worstFirst } from "./change-wording.ts";
+import { names, type Text } from "../../../document/document.ts";
 import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
 /** What the second view adds to the first. */
@@ -72,27 +73,31 @@ function pathKey({ workspace, operation, provider, region }: DataPath): unknown 
 export interface PolicyDifference {
   readonly mark: "+" | "-" | "~";
   readonly id: string;
-  /** "candidate", "candidate → enforced", "candidate, text changed", "enforced, its change waits to be promoted". */
+  /** "new, candidate", "candidate → enforced", "candidate, text changed", "enforced, its change waits to be promoted". */
   readonly what: string;
   /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or on one side only. */
   readonly digests: string;
 }
 
-/** Policies that are not the same on both sides, by id. */
+/** Policies that are not the same on both sides: new ones, gone ones, the rest, each by id. */
 export function policyDifferences(base: SideReport, head: SideReport): readonly PolicyDifference[] {
   const before = slotsOf(base);
   const after = slotsOf(head);
-  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly PolicyDifference[] => {
+  const ids = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  const found = ids.flatMap((id): readonly PolicyDifference[] => {
     const [was, is] = [before.get(id), after.get(id)];
     const waiting = waitingChange(id, base, head);
     if (waiting !== null) return [waiting];
-    if (is === undefined) return [{ mark: "-", id, what: was?.slots ?? "", digests: "" }];
-    if (was === undefined) return [{ mark: "+", id, what: is.slots, digests: "" }];
+    if (is === undefined) return [{ mark: "-", id, what: `gone, it was ${was?.slots}`, digests: "" }];
+    if (was === undefined) return [{ mark: "+", id, what: `new, ${is.slots}`, digests: "" }];
     const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
     if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
     return [{ mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` }];
   });
+  return found.toSorted((left, right) => MARKS.indexOf(left.mark) - MARKS.indexOf(right.mark));
 }
+
+const MARKS = "+-~";
 
 /** Changes and removals of enforced policies: base's text stays enforced, and head's waits as a candidate. */
 function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDifference | null {
@@ -170,6 +175,17 @@ export function promotedTitle({ promoted_policies: policies }: SimulationReport)
   if (policies.length === 0) return "as if candidates were promoted";
   const verb = policies.length === 1 ? "was" : "were";
   return `as if ${amountText(policies.length, "candidate")} ${verb} promoted`;
+}
+
+/** "As if 1 candidate was promoted (tool-approval): 1 other group, 1 group as declared." */
+export function promotionText(report: SimulationReport & { readonly difference: PromotedDifference }): Text {
+  const { promoted_policies: policies, difference } = report;
+  const { any, onlyPromoted, shared } = difference;
+  if (policies.length === 0 && !any) return "There is no candidate to promote, so both views are equal.";
+  const which = policies.length === 0 ? [": "] : [" (", names(policies), "): "];
+  const same = shared === 0 ? "" : `, ${amountText(shared, "group")} as declared`;
+  const what = any ? `${amountText(onlyPromoted.length, "other group")}${same}` : "the same changes";
+  return [capitalised(promotedTitle(report)), ...which, `${what}.`];
 }
 
 /**

@@ -18,16 +18,15 @@ import {
   seenText,
 } from "../../../terminal/amounts.ts";
 import { valueText, titleOf } from "./change-wording.ts";
-import { sampleText, shortResults } from "./results.ts";
+import { diffText, shortLines } from "../../../document/document.ts";
+import { compareResults, sampleText } from "./results.ts";
 import { destinationText } from "./settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 
 /** Complete sentences, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {
-  const { lines, left } = shortResults(group);
-  const changed = lines
-    .filter(({ mark }) => mark !== null)
-    .map(({ mark, text, note }) => `${mark} ${text}${note === "" ? "" : ` (${note})`}`);
+  const { lines, left } = shortLines(compareResults(group));
+  const changed = lines.filter(({ mark }) => mark !== null).map(diffText);
   const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
   const seen = seenText(group.seen, group.seen_usage);
   const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;

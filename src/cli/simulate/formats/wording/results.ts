@@ -1,39 +1,32 @@
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
+import type { DiffLine, Tone } from "../../../document/document.ts";
 import type { ChangeGroup, CandidateReport, ResultReport } from "../../../../simulate/report/report.ts";
 
-/** One line of what becomes of requests, base against head. */
-export interface ResultLine {
-  readonly about: "candidate" | "denial" | "edit";
-  /** `null`: the same on both sides. */
-  readonly mark: "+" | "-" | "~" | null;
-  readonly text: string;
-  /** The text's endpoint, if it has one; for aligned columns. */
-  readonly candidate: CandidateReport | null;
-  /** "was number 2, is number 1", "weighted 9 → weighted 1": the difference of an endpoint that both sides try; empty otherwise. */
-  readonly note: string;
+/** A line about an endpoint; `note`: "was number 2, is number 1", "weighted 9 → weighted 1". */
+interface CandidateLine extends Omit<DiffLine, "tone"> {
+  readonly candidate: CandidateReport;
 }
 
 type Change = Pick<ChangeGroup, "words" | "base" | "head">;
 
+const TONES = { "+": "good", "-": "stop", "~": "widen", "!": "widen" } as const;
+/** A denial that is added takes something away. */
+const DENIAL_TONES = { ...TONES, "+": "stop", "-": "good" } as const;
+
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
-export function compareResults({ words, base, head }: Change): readonly ResultLine[] {
+export function compareResults({ words, base, head }: Change): readonly DiffLine[] {
   const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
+  const shared = words.includes("sharing_changed") ? withSharing(candidates, base.plan, head.plan) : candidates;
   return [
-    ...(words.includes("sharing_changed") ? withSharing(candidates, base.plan, head.plan) : candidates),
-    ...compareTexts("denial", denialLines(base), denialLines(head)),
-    ...compareTexts("edit", editLines(base), editLines(head)),
+    ...shared.map(({ mark, text, note }) => ({
+      mark,
+      text,
+      note,
+      tone: mark === null ? ("quiet" as const) : TONES[mark],
+    })),
+    ...compareTexts(DENIAL_TONES, denialLines(base), denialLines(head)),
+    ...compareTexts(TONES, editLines(base), editLines(head)),
   ];
-}
-
-/** As many lines as a reader takes in at once. */
-const MOST_LINES = 12;
-
-/** {@link compareResults} for people: a long one loses equal lines first and keeps differences. */
-export function shortResults(change: Change): { readonly lines: readonly ResultLine[]; readonly left: number } {
-  const all = compareResults(change);
-  if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
-  const lines = all.filter(({ mark }) => mark !== null).slice(0, MOST_LINES);
-  return { lines, left: all.length - lines.length };
 }
 
 function denialLines({ outcome, denial }: ResultReport): readonly string[] {
@@ -50,13 +43,13 @@ function editLines({ edits }: ResultReport): readonly string[] {
 }
 
 function compareTexts(
-  about: ResultLine["about"],
+  tones: Readonly<Record<"+" | "-", Tone>>,
   base: readonly string[],
   head: readonly string[],
-): readonly ResultLine[] {
+): readonly DiffLine[] {
   const line =
-    (mark: ResultLine["mark"]) =>
-    (text: string): ResultLine => ({ about, mark, text, candidate: null, note: "" });
+    (mark: "+" | "-" | null) =>
+    (text: string): DiffLine => ({ mark, text, note: "", tone: mark === null ? "quiet" : tones[mark] });
   return [
     ...base.filter((text) => !head.includes(text)).map(line("-")),
     ...head.filter((text) => base.includes(text)).map(line(null)),
@@ -65,17 +58,17 @@ function compareTexts(
 }
 
 /** In the order of head, with base's removed endpoints at their old positions; a moved endpoint is marked `~`. */
-function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly ResultLine[] {
+function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly CandidateLine[] {
   const before = base.map(candidateText);
   const after = head.map(candidateText);
   const kept = commonSubsequence(before, after);
-  const lines: ResultLine[] = [];
+  const lines: CandidateLine[] = [];
   let next = 0;
   const lostUpTo = (end: number): void => {
     for (; next < end; next += 1) {
       const [candidate, text] = [base[next], before[next]];
       if (candidate !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ about: "candidate", mark: "-", text, candidate, note: "" });
+        lines.push({ mark: "-", text, candidate, note: "" });
     }
   };
   for (const [index, candidate] of head.entries()) {
@@ -84,31 +77,29 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
     const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ about: "candidate", mark, text, candidate, note });
+    lines.push({ mark, text, candidate, note });
   }
   lostUpTo(base.length);
   return lines;
 }
 
 /** With both hosts of an endpoint whose provider has another host: without them both sides read the same. */
-function withHosts(lines: readonly ResultLine[], base: readonly CandidateReport[]): readonly ResultLine[] {
+function withHosts(lines: readonly CandidateLine[], base: readonly CandidateReport[]): readonly CandidateLine[] {
   return lines.map((line) => {
-    const was = base.find(({ endpoint }) => endpoint === line.candidate?.endpoint);
-    if (line.mark === "-" || line.candidate === null || was === undefined || was.host === line.candidate.host)
-      return line;
+    const was = base.find(({ endpoint }) => endpoint === line.candidate.endpoint);
+    if (line.mark === "-" || was === undefined || was.host === line.candidate.host) return line;
     return { ...line, mark: "~", note: `${was.host} → ${line.candidate.host}` };
   });
 }
 
 /** With the balance of each endpoint: without it both sides of such a change read the same. */
 function withSharing(
-  lines: readonly ResultLine[],
+  lines: readonly CandidateLine[],
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],
-): readonly ResultLine[] {
+): readonly CandidateLine[] {
   return lines.map((line) => {
     const { mark, candidate } = line;
-    if (candidate === null) return line;
     if (mark === "+" || mark === "-") return { ...line, note: sharingText(candidate) };
     const was = base.find(({ endpoint }) => endpoint === candidate.endpoint);
     const is = head.find(({ endpoint }) => endpoint === candidate.endpoint);

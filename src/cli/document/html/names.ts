@@ -1,31 +1,18 @@
-import { numberText } from "../../../terminal/amounts.ts";
+import { numberText } from "../../terminal/amounts.ts";
+import type { Facets } from "../document.ts";
 import { html, visible, type Markup } from "./markup.ts";
 
 /** How many names a line shows before the rest is folded. */
 const IN_SIGHT = 12;
-
-/** The facets of a row. A row without a facet is not hidden by it. */
-export interface Facets {
-  readonly word?: readonly string[];
-  readonly route: readonly string[];
-  readonly workspace: readonly string[];
-  readonly operation: readonly string[];
-  readonly provider: readonly string[];
-  readonly region: readonly string[];
-}
 
 /** The value of `data-facets`: JSON with the names as a reader sees them, so that a chosen value and a shown one are the same text. */
 export function facetsAttribute(facets: Facets): string {
   return JSON.stringify(facets, (_key, value: unknown) => (typeof value === "string" ? shownName(value) : value));
 }
 
-/** A name in the page; the empty name of a request whose workspace chooses the route gets a description. */
+/** A name in the page; moderation requests may name no model. */
 export function shownName(name: string): string {
-  return name === "" ? "(left to the workspace)" : visible(name);
-}
-
-export function code(name: string): Markup {
-  return name === "" ? html`<i>${shownName(name)}</i>` : html`<code>${name}</code>`;
+  return name === "" ? "(no model)" : visible(name);
 }
 
 /** All the names, in as few elements as can be, because a page holds thousands of lists; those beyond the first dozen behind a fold. */

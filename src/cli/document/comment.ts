@@ -1,6 +1,6 @@
-import { printable } from "../../../terminal/printing.ts";
-import { amountText } from "../../../terminal/amounts.ts";
-import { withEntities } from "../html/markup.ts";
+import { printable } from "../terminal/printing.ts";
+import { amountText, numberText } from "../terminal/amounts.ts";
+import { withEntities } from "./html/markup.ts";
 
 /** A name that is longer than this is cut: it must not push everything else out of the comment. */
 const LONGEST = 160;
@@ -27,9 +27,10 @@ export function code(text: string): string {
 }
 
 /** A list of {@link code}, at most `most` of them. */
-export function codes(items: readonly string[], most = 6): string {
-  if (items.length <= most + 1) return items.map(code).join(", ");
-  return `${items.slice(0, most).map(code).join(", ")} and ${(items.length - most).toLocaleString("en-US")} more`;
+export function codes(items: readonly string[], most: number, write = code): string {
+  if (items.length <= most + 1) return items.map((item) => write(item)).join(", ");
+  const first = items.slice(0, most).map((item) => write(item));
+  return `${first.join(", ")} and ${numberText(items.length - most)} more`;
 }
 
 /** Lines as they are, each cut after `longest` characters, in a block that none of them can end. */
@@ -68,17 +69,17 @@ export class Comment {
    * As many of the blocks as fit while `reserved` characters stay free for what comes after, and a line about the rest. A block that does not fit ends
    * the list: the most important comes first.
    *
-   * @param most however short they are.
+   * @param omitted items besides the blocks, which are not written.
    */
-  list(blocks: readonly (() => readonly string[])[], singular: string, most: number, reserved: number): void {
+  list(blocks: readonly (() => readonly string[])[], singular: string, omitted: number, reserved: number): void {
     let written = 0;
-    for (const block of blocks.slice(0, most)) {
+    for (const block of blocks) {
       const lines = block();
       if (lengthOf(lines) + MORE + reserved > this.#room) break;
       this.write(...lines);
       written += 1;
     }
-    const left = blocks.length - written;
+    const left = blocks.length - written + omitted;
     if (left > 0) this.write("", `… ${amountText(left, `more ${singular}`)}, see the HTML report`);
   }
 

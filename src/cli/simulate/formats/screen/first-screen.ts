@@ -1,8 +1,7 @@
 import { printable } from "../../../terminal/printing.ts";
-import { BLANK, columnsOf, line, padded, renderLines, span, type Line, type Style } from "../../../terminal/layout.ts";
-import type { FormatContext, ReportModel } from "../model.ts";
-import { screenOf, type Screen, type ScreenRow } from "../screen/screen.ts";
-import type { Tone } from "../wording/change-wording.ts";
+import { BLANK, columnsOf, line, padded, renderLines, span, type Line } from "../../../terminal/layout.ts";
+import { TONE_STYLES } from "../../../document/terminal.ts";
+import type { Screen, ScreenRow } from "./screen.ts";
 
 /** Columns in which lines are counted: what is shown must not depend on how wide the terminal is. */
 const USUAL_WIDTH = 100;
@@ -10,21 +9,12 @@ const USUAL_WIDTH = 100;
 /** So much of a terminal is read at once. */
 const MOST_LINES = 15;
 
-const STYLES: Readonly<Record<Tone, Style>> = {
-  stop: "red",
-  widen: "yellow",
-  narrow: "magenta",
-  quiet: "dim",
-  good: "green",
-};
-
 const TAGS = 8;
 
 /** The verdict, what changes, for whom, and what has to be decided, in at most {@link MOST_LINES} lines of {@link USUAL_WIDTH} columns. */
-export function firstScreen(report: ReportModel, context: FormatContext): readonly Line[] {
-  const screen = screenOf(report, context);
+export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
   const head = headLines(screen);
-  const tail = tailLines(screen, context.all !== false);
+  const tail = tailLines(screen, all);
   const rows = screen.rows.map((row) => rowLines(row, whoColumns(screen)));
   const height = (lines: readonly Line[]): number =>
     renderLines(lines, { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
@@ -82,7 +72,7 @@ function headLines({ verdict, tone, headline, location: where, facts }: Screen):
   return [
     line(
       0,
-      span(padded(`${verdict}  `, TAGS), STYLES[tone], "bold"),
+      span(padded(`${verdict}  `, TAGS), TONE_STYLES[tone], "bold"),
       span(headline, "bold"),
       span(where === "" ? "" : `   ${where}`, "dim"),
     ),
@@ -100,7 +90,7 @@ function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, c
   const right = [calls, where].filter((part) => part !== "").join("   ");
   const first = line(
     0,
-    span(padded(tag, TAGS), STYLES[tone], "bold"),
+    span(padded(tag, TAGS), TONE_STYLES[tone], "bold"),
     span(who === "" ? "" : `${padded(who, columns)}  `, "bold"),
     span(text),
     span(right === "" ? "" : `   ${right}`, "dim"),

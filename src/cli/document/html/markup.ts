@@ -1,4 +1,4 @@
-import { printable } from "../../../terminal/printing.ts";
+import { printable } from "../../terminal/printing.ts";
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -77,39 +77,25 @@ function rendered(content: Content): string {
   return text;
 }
 
-/** A `#` at the end of a heading: the column holds amounts. */
-export function tableElement(caption: Markup, headings: readonly string[], rows: readonly Content[]): Markup {
+/** Wide tables scroll by themselves, which the keyboard must reach. @param headings with a `#` at the end where a column holds amounts. */
+export function table(caption: string, headings: readonly string[], rows: readonly Content[]): Markup {
   const heading = (text: string): Markup =>
     text.endsWith("#")
       ? html`<th scope="col" class="number">${text.slice(0, -1)}</th>`
       : html`<th scope="col">${text}</th>`;
-  return html`<table>
-    ${caption}
-    <thead>
-      <tr>
-        ${headings.map(heading)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows}
-    </tbody>
-  </table>`;
-}
-
-/** Wide tables scroll by themselves, which the keyboard must reach. @param caption longer than the name where it says more. */
-export function table(
-  name: string,
-  headings: readonly string[],
-  rows: readonly Content[],
-  caption: string = name,
-): Markup {
-  return html`<div class="scroll" role="group" aria-label="${name}" tabindex="0">
-    ${tableElement(
-      html`<caption>
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption class="unseen">
         ${caption}
-      </caption>`,
-      headings,
-      rows,
-    )}
+      </caption>
+      <thead>
+        <tr>
+          ${headings.map(heading)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
   </div>`;
 }

@@ -1,0 +1,271 @@
+import type { Block, Section, Text, Tone } from "../../document/document.ts";
+import { name, names, quoted, strong } from "../../document/document.ts";
+import type { View } from "../../../simulate/sample-request.ts";
+import type { SideReport } from "../../../simulate/report/report.ts";
+import { amountText, capitalised, classesText, numberText } from "../../terminal/amounts.ts";
+import type { FormatContext, ReportModel } from "./model.ts";
+import { figuresOf, type Figure } from "./screen/figure.ts";
+import { screenOf, type Screen } from "./screen/screen.ts";
+import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
+import {
+  assertionsSection,
+  coverageSection,
+  evidenceSection,
+  findingsSection,
+  latentSection,
+  settingsSection,
+  warningsSection,
+} from "./sections/checks.ts";
+import { ACCESS_WORDING } from "./wording/change-wording.ts";
+import { changeCounts, changesText, FRESH, promotionText, sideText } from "./wording/comparison.ts";
+import { keptText } from "./wording/messages.ts";
+
+/** A simulation's report as every format for people prints it. */
+export interface ReportDocument {
+  readonly base: string;
+  readonly head: string;
+  /** "SAME, no changes" */
+  readonly heading: string;
+  /** For a terminal, which cuts it to a few lines. */
+  readonly screen: Screen;
+  /** The same for the other formats. */
+  readonly opening: readonly Block[];
+  /** Of the page. */
+  readonly figures: readonly Figure[];
+  /** What makes the report less than it seems: before everything but the first screen. */
+  readonly notices: readonly Block[];
+  /** The verdict of each view; the page shows the sections of one of them. */
+  readonly views: readonly ViewVerdict[];
+  /** Whether both views have the same sections, which are those of the first then. */
+  readonly isSameView: boolean;
+  readonly summary: readonly Block[];
+  /** What a comment folds, in a few words; `null` where it folds nothing. */
+  readonly folded: string | null;
+  readonly sections: readonly Section[];
+  readonly footer: readonly Text[];
+}
+
+interface ViewVerdict {
+  readonly view: View;
+  readonly title: string;
+  readonly verdict: string;
+  readonly sentence: string;
+  readonly tone: Tone;
+}
+
+export function documentOf(report: ReportModel, context: FormatContext): ReportDocument {
+  const { base, head, declared, difference, complete, unchanged, assertions } = report;
+  const { title } = ACCESS_WORDING[declared.access];
+  const screen = screenOf(report, context);
+  const isSameView = JSON.stringify(declared) === JSON.stringify(report.promoted);
+  const paths = declared.new_data_paths.length;
+  const folded = [
+    paths === 0 ? "" : amountText(paths, "new data path"),
+    amountText(declared.groups.length + difference.onlyPromoted.length, "group of changes", "groups of changes"),
+    assertions === null ? "" : `assertions ${assertions.counts}`,
+  ].filter((part) => part !== "");
+  return {
+    base: sideText(base),
+    head: sideText(head),
+    heading: `${screen.verdict}, ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
+    screen,
+    opening: openingOf(screen),
+    figures: figuresOf(report),
+    notices: noticesOf(report),
+    views: (["declared", "promoted"] as const).map((view) => ({
+      view,
+      title: VIEW_LABELS[view],
+      verdict: capitalised(report.verdicts[view]),
+      sentence: complete ? ACCESS_WORDING[report[view].access].sentence : "The others may change more.",
+      tone: ACCESS_WORDING[report[view].access].tone,
+    })),
+    isSameView,
+    summary: summaryOf(report),
+    folded: unchanged === null || assertions !== null ? folded.join(", ") : null,
+    sections: [
+      ...comparisonSections(report, isSameView),
+      assertionsSection(report),
+      coverageSection(report),
+      latentSection(report),
+      findingsSection(report),
+      settingsSection(report),
+      warningsSection(report),
+      evidenceSection(report),
+      dimensionsSection(report),
+      sidesSection(report),
+    ].flatMap((section) => section ?? []),
+    footer: footerOf(report, context),
+  };
+}
+
+function openingOf({ headline, location, facts, rows, decide, explain, more }: Screen): readonly Block[] {
+  return [
+    { text: [quoted(headline), location === "" ? null : " at ", quoted(location)] },
+    { text: quoted(facts.join(" · ")) },
+    {
+      noun: "row",
+      most: 10,
+      headings: ["Effect", "Who", "What"],
+      items: rows.map(({ tag, tone, who, text, calls, location: where }) => ({
+        cells: [
+          strong(tag, tone),
+          quoted(who),
+          [quoted(text), ...[calls, where].flatMap((part) => (part === "" ? [] : [" ", quoted(part)]))],
+        ],
+      })),
+    },
+    { text: decide === "" ? null : [strong("Decide:"), " ", quoted(decide)] },
+    ...(explain === null ? [] : [{ command: explain }]),
+    { text: more === "" ? null : `Below: ${more}.` },
+  ];
+}
+
+function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly Block[] {
+  const kinds = [declared, promoted].flatMap(({ words }) => words.filter(({ word }) => word === "indeterminate_new"));
+  const most = Math.max(0, ...kinds.map(({ classes }) => classes));
+  return [
+    ...(complete
+      ? []
+      : [
+          {
+            text: [
+              strong("INCOMPLETE: not every class of requests was decided.", "stop"),
+              " The results below cover only those that were; others may change too.",
+            ],
+          },
+          {
+            noun: "dimension",
+            items: cut.map((one) => ({
+              mark: "!" as const,
+              cells: [name(one.dimension), quoted(keptText(one))],
+              kept: true,
+            })),
+          },
+        ]),
+    ...(most === 0
+      ? []
+      : [
+          {
+            text: strong(`INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`, "stop"),
+          },
+        ]),
+  ];
+}
+
+/** What differs, in a few lines. */
+function summaryOf(report: ReportModel): readonly Block[] {
+  const { base, head, declared, complete, unchanged, assertions, verdicts, difference } = report;
+  const { promoted_policies: candidates } = report;
+  const verdictOf = (view: View): Text => {
+    const counts = changeCounts(report[view]);
+    return [strong(verdicts[view], ACCESS_WORDING[report[view].access].tone), counts === "" ? null : `: ${counts}`];
+  };
+  const gates = assertions?.failedGates.length ?? 0;
+  const isPromoted = candidates.length > 0 || difference.any;
+  const sentence = complete ? ACCESS_WORDING[declared.access].sentence : null;
+  return [
+    { text: ["Simulation of ", quoted(`${sideText(base)} → ${sideText(head)}`)] },
+    { text: unchanged === null ? sentence : strong(unchanged.sentence, complete ? "good" : "narrow") },
+    ...(report.fresh ? [{ text: FRESH }] : []),
+    {
+      noun: "policy difference",
+      items: [
+        { cells: ["as declared", verdictOf("declared")] },
+        ...(isPromoted ? [{ cells: ["as if promoted", verdictOf("promoted")] }] : []),
+        ...(assertions === null
+          ? []
+          : [
+              {
+                cells: [
+                  "assertions",
+                  [
+                    strong(assertions.counts, assertions.failed > 0 ? "stop" : "good"),
+                    gates === 0 ? null : `; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`,
+                  ],
+                ],
+              },
+            ]),
+        ...report.policyDifferences.map(({ mark, id, what, digests }) => ({
+          cells: ["policy", [`${mark} `, name(id), ` ${what}`, digests === "" ? null : " ", quoted(digests)]],
+        })),
+      ],
+    },
+    { text: promotionText(report), ...(isPromoted ? {} : { only: "page" }) },
+  ];
+}
+
+function dimensionsSection({ space, spaceText }: ReportModel): Section {
+  return {
+    id: "dimensions",
+    title: "Dimensions",
+    blocks: [
+      { text: `${spaceText}. Values of a dimension that nothing reads are not distinguished.`, only: "page" },
+      {
+        noun: "dimension",
+        only: "page",
+        headings: ["Dimension", "Values#", "Distinguished#", "Read by", "Why"],
+        items: space.dimensions.map(({ name: dimension, values, distinguished, read_by: readBy, reason }) => ({
+          cells: [
+            name(dimension),
+            numberText(values),
+            numberText(distinguished),
+            readBy.length === 0 ? "nothing" : names(readBy),
+            quoted(reason ?? ""),
+          ],
+        })),
+      },
+    ],
+  };
+}
+
+function sidesSection({ base, head }: ReportModel): Section {
+  const rowsOf = (title: string, { name: ref, commit, table_revision: revision, policies }: SideReport) => [
+    { cells: [title, name(ref), commit === null ? "a folder" : name(commit), name(revision)] },
+    ...policies.map(({ id, digest, slot, content, from }) => ({
+      cells: [
+        `Policy of ${title.toLowerCase()}`,
+        name(id),
+        `${slot}${content === "removal" ? ", its removal" : ""}${from === "base" && title === "Head" ? ", kept from base" : ""}`,
+        name(digest),
+      ],
+    })),
+  ];
+  return {
+    id: "sides",
+    title: "Both sides",
+    note: "",
+    blocks: [
+      {
+        noun: "policy",
+        only: "page",
+        headings: ["", "Name", "Commit or slot", "Table revision or digest"],
+        items: [...rowsOf("Base", base), ...rowsOf("Head", head)],
+      },
+    ],
+  };
+}
+
+function footerOf(report: ReportModel, { reportDigest }: FormatContext): readonly Text[] {
+  const { base, head, declared, assertions, complete, difference, unchanged } = report;
+  const only = difference.onlyPromoted.length;
+  const [paths, findings] = [declared.new_data_paths.length, report.newFindings.length];
+  const parts = [
+    unchanged === null ? changesText(declared) : unchanged.title,
+    paths === 0 ? "" : amountText(paths, "new data path"),
+    only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
+    findings === 0 || !complete ? "" : amountText(findings, "new finding"),
+    assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
+    complete ? "" : "incomplete",
+  ].filter((part) => part !== "");
+  return [
+    strong(`Simulation: ${parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ")}.`),
+    [
+      `${report.spaceText}. Table `,
+      name(base.table_revision),
+      base.table_revision === head.table_revision ? " on both sides" : " → ",
+      base.table_revision === head.table_revision ? null : name(head.table_revision),
+      ".",
+      ...(reportDigest === null ? [] : [" Report, which an approver signs: ", name(`sha256:${reportDigest}`), "."]),
+    ],
+  ];
+}

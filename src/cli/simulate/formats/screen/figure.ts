@@ -1,0 +1,54 @@
+import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
+import { OTHER_SIDE, type SideName } from "../../../../simulate/sample-request.ts";
+import type { ReportModel } from "../model.ts";
+import { effectsOf } from "./effects.ts";
+
+/** The requests of an effect: who sends them, the route, and the endpoints before and after. */
+export interface Figure {
+  readonly workspaces: readonly string[];
+  readonly route: string;
+  readonly before: readonly FigureEnd[];
+  readonly after: readonly FigureEnd[];
+  /** The same as a sentence. */
+  readonly text: string;
+}
+
+export interface FigureEnd {
+  readonly text: string;
+  readonly mark: "same" | "gained" | "lost";
+}
+
+/** More are no overview any more. */
+const MOST_CAUSES = 4;
+const MOST_EFFECTS = 3;
+
+/** Of the worst effects of each cause. */
+export function figuresOf(report: ReportModel): readonly Figure[] {
+  return report.causes.slice(0, MOST_CAUSES).flatMap((cause) =>
+    effectsOf(cause, report)
+      .effects.slice(0, MOST_EFFECTS)
+      .map(({ group, workspaces }) => ({
+        workspaces,
+        route: group.routes.join(", "),
+        before: endsOf(group, "base"),
+        after: endsOf(group, "head"),
+        text: `${workspaces.join(", ")} asking ${group.routes.join(", ")}: before ${planText(group.base)}; after ${planText(group.head)}`,
+      })),
+  );
+}
+
+function endsOf(group: ChangeGroup, side: SideName): readonly FigureEnd[] {
+  const { plan, denial } = group[side];
+  const other = group[OTHER_SIDE[side]].plan;
+  const mark = ({ endpoint }: CandidateReport): FigureEnd["mark"] =>
+    other.some((there) => there.endpoint === endpoint) ? "same" : side === "head" ? "gained" : "lost";
+  if (denial !== null) return [{ text: `refused: ${denial.policy}`, mark: side === "head" ? "lost" : "same" }];
+  return plan.map((candidate, index) => ({
+    text: `${index + 1}. ${candidate.endpoint} (${candidate.region})`,
+    mark: mark(candidate),
+  }));
+}
+
+function planText({ plan, denial }: ChangeGroup["base"]): string {
+  return denial === null ? plan.map(({ endpoint }) => endpoint).join(", then ") : "refused";
+}

@@ -1,0 +1,227 @@
+import type { Item, Section, Tone } from "../../../document/document.ts";
+import { at, name, names, quoted, strong } from "../../../document/document.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
+import type { AssertionResult, EvidenceReport } from "../../../../simulate/report/report.ts";
+import { amountText, capitalised, classesText, numberText, percentageText } from "../../../terminal/amounts.ts";
+import type { AssertionModel, ReportModel } from "../model.ts";
+import { valueText } from "../wording/change-wording.ts";
+import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
+import {
+  COVERAGE_TITLE,
+  evidenceCautions,
+  NOT_JUDGED,
+  SO_FAR,
+  waiverText,
+  type CoverageJudgement,
+} from "../wording/messages.ts";
+import { sampleText } from "../wording/results.ts";
+import { settingText } from "../wording/settings.ts";
+
+const STATUS_TONES: Readonly<Record<AssertionResult["status"], Tone>> = {
+  FAIL: "stop",
+  WAIVED: "narrow",
+  PASS: "good",
+};
+
+export function assertionsSection({ assertions, complete }: ReportModel): Section {
+  const title = "Assertions";
+  if (assertions === null) return { id: "assertions", title, empty: "There is no assertions file.", blocks: [] };
+  const { worstFirst, counts, file, passed } = assertions;
+  return {
+    id: "assertions",
+    title,
+    note: counts,
+    reserve: 9_000,
+    blocks: [
+      { text: ["From ", name(file), complete || passed === 0 ? "." : `. PASS so far: ${SO_FAR}.`] },
+      { noun: "assertion", items: worstFirst.map(assertionItem) },
+    ],
+  };
+}
+
+function assertionItem(result: AssertionModel): Item {
+  const { id, kind, status, label, title, classes, violations, message, waiver, needless, example, explain } = result;
+  const isPassed = status === "PASS";
+  return {
+    cells: [strong(label, STATUS_TONES[status]), name(id), quoted(title), [quoted(kind), `, ${classesText(classes)}`]],
+    kept: status === "FAIL",
+    details: [
+      // A waiver that a part of the classes does not need may be needed by the others.
+      ["why", isPassed && waiver !== null ? null : quoted(message ?? "")],
+      [
+        "violated",
+        violations === 0
+          ? null
+          : `by ${numberText(violations)} of ${classesText(classes)}; looked at ${result.lookedAt}`,
+      ],
+      ["waiver", quoted(needless ?? "")],
+      [
+        waiver?.expired === true ? "expired" : "waived",
+        isPassed || waiver === null ? null : quoted(waiverText(waiver)),
+      ],
+      ["example", example === null || isPassed ? null : quoted(sampleText(example))],
+      ["look at", isPassed ? null : at(result.place)],
+    ],
+    ...(explain === null ? {} : { command: explainCommand(explain) }),
+  };
+}
+
+const JUDGEMENT_TONES: Readonly<Record<CoverageJudgement, Tone>> = {
+  FAIL: "stop",
+  PASS: "good",
+  "not gated": "quiet",
+  "not judged": "narrow",
+};
+
+/** Behind `--all` where no gate fails. */
+export function coverageSection({ assertions, complete }: ReportModel): Section | null {
+  if (assertions === null || assertions.coverage.length === 0) return null;
+  return {
+    id: "coverage",
+    title: COVERAGE_TITLE,
+    note: complete ? "" : NOT_JUDGED,
+    detail: assertions.failedGates.length === 0,
+    blocks: [
+      {
+        noun: "gate",
+        items: assertions.coverage.map(({ title, judgement, text, missing, place }) => ({
+          cells: [strong(judgement, JUDGEMENT_TONES[judgement]), title, text, at(place)],
+          details: [["missing", missing.length === 0 ? null : names(missing)]],
+        })),
+      },
+    ],
+  };
+}
+
+/** What changed policies would do with rows that no file has; `null` where no policy would do anything else. */
+export function latentSection({ latent }: ReportModel): Section | null {
+  const changes = latent?.changes ?? [];
+  const cut = latentCut(latent);
+  if (changes.length === 0 && cut === null) return null;
+  return {
+    id: "latent",
+    title: LATENT_TITLE,
+    note: numberText(changes.length),
+    blocks: [
+      { text: LATENT_SENTENCE },
+      {
+        noun: "latent change",
+        items: changes.map((change) => ({
+          mark: change.direction === "weaker" ? "+" : "-",
+          tone: change.direction === "weaker" ? "widen" : "narrow",
+          cells: [[name(change.policy), " ", quoted(latentText(change))], at(change.place)],
+        })),
+      },
+      { text: cut === null ? null : `${capitalised(cut)}.` },
+    ],
+  };
+}
+
+/** Rules that no request uses; those of base already are in the page, and counted elsewhere. */
+export function findingsSection({ findings, newFindings, complete }: ReportModel): Section {
+  const known = findings.filter(({ in_base: inBase }) => inBase);
+  const already = known.length === 0 ? "" : `; ${numberText(known.length)} more already in base`;
+  return {
+    id: "findings",
+    title: complete ? "Unused parts of head" : "Parts of head unused by the decided requests",
+    note: `${numberText(newFindings.length)} new in head${already}${complete ? "" : `; ${NOT_JUDGED}`}`,
+    detail: true,
+    ...(findings.length === 0
+      ? { empty: "Some request uses every policy, constraint, reason, route and endpoint of head." }
+      : {}),
+    blocks: [
+      {
+        noun: "finding",
+        items: [...newFindings, ...known].map(({ kind, subject, in_base: inBase, place }) => ({
+          mark: "!",
+          cells: [valueText(kind), name(subject), inBase ? "in base already" : "new in head", at(place)],
+          ...(inBase ? { shown: "page" as const } : {}),
+        })),
+      },
+    ],
+  };
+}
+
+export function settingsSection({ changed_settings: changes }: ReportModel): Section {
+  // A setting that meets a gate must always be shown.
+  const sorted = changes.toSorted((left, right) => Number(left.gate === null) - Number(right.gate === null));
+  return {
+    id: "changed-settings",
+    title: "Changed settings",
+    ...(changes.length === 0 ? { empty: "No setting of the files differs." } : {}),
+    blocks: [
+      {
+        noun: "setting",
+        items: sorted.map((change) => {
+          const { mark, path, values, note } = settingText(change);
+          return {
+            mark,
+            cells: [name(path), [quoted(values), note === "" ? null : `: ${note}`], at(change.where)],
+            kept: change.gate !== null,
+          };
+        }),
+      },
+    ],
+  };
+}
+
+/** Warnings of the compiler; those of base too are in the page. */
+export function warningsSection({ base, head }: ReportModel): Section {
+  const keyOf = ({ code, file, message }: (typeof head.warnings)[number]): string =>
+    JSON.stringify([code, file, message]);
+  const [inBase, inHead] = [base, head].map(({ warnings }) => new Set(warnings.map(keyOf)));
+  const added = head.warnings.filter((warning) => inBase?.has(keyOf(warning)) === false);
+  const gone = base.warnings.filter((warning) => inHead?.has(keyOf(warning)) === false);
+  const itemOf = (warning: (typeof head.warnings)[number], since: string): Item => ({
+    mark: "!",
+    cells: [name(warning.code), quoted(`${warning.message} ${warning.hint}`.trimEnd()), since, at(warning)],
+    ...(since === "new in head" ? {} : { shown: "page" }),
+  });
+  const all = [...added, ...head.warnings.filter((warning) => !added.includes(warning))];
+  return {
+    id: "warnings",
+    title: "Warnings of the compiler",
+    note: `${numberText(added.length)} new in head`,
+    ...(all.length + gone.length === 0 ? { empty: "None." } : {}),
+    blocks: [
+      {
+        noun: "warning",
+        items: [
+          ...all.map((warning, index) => itemOf(warning, index < added.length ? "new in head" : "on both sides")),
+          ...gone.map((warning) => itemOf(warning, "in base only")),
+        ],
+      },
+    ],
+  };
+}
+
+export function evidenceSection({ evidence, declared, promoted }: ReportModel): Section | null {
+  if (evidence === null) return null;
+  const { decisions, from, to, unrepresentable } = evidence;
+  const seen = (view: string, changed: number, { groups, decisions: met }: EvidenceReport["declared"]): Item => ({
+    cells: [
+      view,
+      `${numberText(groups)} of ${amountText(changed, "change")} seen: ${amountText(met, "decision")}, ${percentageText(met, decisions)}`,
+    ],
+  });
+  return {
+    id: "evidence",
+    title: "Evidence",
+    note: amountText(decisions, "decision"),
+    blocks: [
+      { text: from === null || to === null ? null : ["From ", quoted(from), " to ", quoted(to), "."] },
+      {
+        noun: "reason",
+        items: [
+          seen("as declared", declared.groups.length, evidence.declared),
+          seen("as if promoted", promoted.groups.length, evidence.promoted),
+          ...evidenceCautions(evidence).map((caution): Item => ({ mark: "!", cells: [caution] })),
+          ...unrepresentable.map(({ why, decisions: lost }): Item => ({
+            mark: "!",
+            cells: [[`${amountText(lost, "decision")} cannot be expressed by head's files: `, quoted(why)]],
+          })),
+        ],
+      },
+    ],
+  };
+}

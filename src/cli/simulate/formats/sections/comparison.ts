@@ -1,0 +1,192 @@
+import type { Block, Item, List, Section, Tone } from "../../../document/document.ts";
+import { at, name, names, quoted, strong } from "../../../document/document.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
+import type { View } from "../../../../simulate/sample-request.ts";
+import { amountText, numberText, scopeText, seenText, shapesText } from "../../../terminal/amounts.ts";
+import type { ReportModel } from "../model.ts";
+import { routeText } from "../screen/effect-text.ts";
+import { effectsOf } from "../screen/effects.ts";
+import { changeWording, titleOf, worstChange } from "../wording/change-wording.ts";
+import { commonOf, compareResults, sampleText } from "../wording/results.ts";
+import { destinationText, ROUTE_PATHS_TITLE, routePathText } from "../wording/settings.ts";
+
+export const VIEW_LABELS: Readonly<Record<View, string>> = { declared: "As declared", promoted: "As if promoted" };
+
+/** Both views; one of them where they are the same. */
+export function comparisonSections(report: ReportModel, isSame: boolean): readonly Section[] {
+  const described = new Set(
+    report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)),
+  );
+  // Where a cause is not known, nothing stands for its groups.
+  const known = new Set(report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]));
+  const isVariant = ({ id }: ChangeGroup): boolean => known.has(id) && !described.has(id);
+  return [
+    ...viewSections(report, "declared", isVariant),
+    ...(isSame ? [] : [promotionSection(report), ...viewSections(report, "promoted", isVariant)]),
+  ];
+}
+
+/** What becomes of groups that are not in the view. */
+function promotionSection(report: ReportModel): Section {
+  const { shrunk, onlyDeclared } = report.difference;
+  const heads = (text: string, groups: readonly ChangeGroup[]): readonly Block[] =>
+    groups.length === 0
+      ? []
+      : [
+          { text: `${amountText(groups.length, "group")} ${text}:` },
+          { noun: "group", most: 10, items: groups.map(groupHead) },
+        ];
+  return {
+    id: "promoted-difference",
+    view: "promoted",
+    title: "Differences from the view as declared",
+    note: "",
+    blocks: [
+      ...heads("as declared, of fewer requests", shrunk),
+      ...heads("of those declared would not be so", onlyDeclared),
+    ],
+  };
+}
+
+function viewSections(report: ReportModel, view: View, isVariant: (group: ChangeGroup) => boolean): readonly Section[] {
+  const comparison = report[view];
+  const { difference, complete } = report;
+  const isFirst = view === "declared";
+  const section = (id: string, title: string, none: string, lists: readonly List[]): Section => ({
+    id: `${view}-${id}`,
+    view,
+    title: `${title}${isFirst ? "" : " as if promoted"}`,
+    titleOfRest: `${title}${isFirst ? "" : " only as if promoted"}`,
+    reserve: isFirst ? 20_000 : 12_000,
+    blocks: lists,
+    ...(lists.every(({ items }) => items.length === 0)
+      ? { empty: complete ? none : "None among the classes that were decided." }
+      : {}),
+  });
+  const repeated = <One>(one: One, others: readonly One[]): Pick<Item, "shown"> =>
+    isFirst || others.includes(one) ? {} : { shown: "repeated" };
+  const paths = (direction: "new" | "lost", others: readonly DataPath[]): List => ({
+    noun: "path",
+    most: 30,
+    items: comparison[`${direction}_data_paths`].map((path) => ({
+      ...pathItem(path, direction === "new" ? "+" : "-", direction === "new" ? "widen" : "narrow"),
+      ...repeated(path, others),
+    })),
+  });
+  const routes: List = {
+    noun: "path",
+    most: 30,
+    items: comparison.new_route_paths.map((path) => ({
+      ...routePathItem(path),
+      ...repeated(path, difference.newRoutePaths),
+    })),
+  };
+  return [
+    section("route-paths", ROUTE_PATHS_TITLE, "None.", [routes]),
+    section(
+      "new-paths",
+      "New data paths",
+      "None: no workspace reaches, by any operation, a provider in a region that it did not reach before.",
+      [paths("new", difference.newDataPaths)],
+    ),
+    section("lost-paths", "Lost data paths", "None.", [paths("lost", difference.lostDataPaths)]),
+    section("changes", "Changes", "No request is decided differently.", [
+      kindsList(comparison, view),
+      {
+        noun: "group",
+        most: 50,
+        fold: true,
+        items: comparison.groups.map((group) => ({
+          ...groupItem(group, view),
+          ...(isVariant(group) ? { shown: "variant" as const } : {}),
+          ...repeated(group, difference.onlyPromoted),
+        })),
+      },
+    ]),
+  ];
+}
+
+function kindsList({ words }: ComparisonReport, view: View): List {
+  return {
+    noun: "kind",
+    only: "page",
+    headings: ["Change", "Meaning", "Classes#", "Request shapes#"],
+    items: words.map(({ word, classes, shapes }) => {
+      const { title, sentence, tone } = changeWording(word);
+      const cell = strong(title, tone, `tab=${view}&word=${encodeURIComponent(word)}`);
+      return { cells: [cell, sentence, numberText(classes), shapesText(shapes)] };
+    }),
+  };
+}
+
+function routePathItem(path: RoutePath): Item {
+  const { route, workspace, operations, provider, region, example, explain } = path;
+  return {
+    mark: "+",
+    tone: "widen",
+    cells: [quoted(routePathText(path))],
+    details: [["example", quoted(sampleText(example)), "page"]],
+    command: explainCommand(explain),
+    facets: { route: [route], workspace: [workspace], operation: operations, provider: [provider], region: [region] },
+  };
+}
+
+function pathItem(path: DataPath, mark: "+" | "-", tone: Tone): Item {
+  const { workspace, operation, provider, region, routes, seen, example, explain } = path;
+  const often = seenText(seen);
+  return {
+    mark,
+    tone,
+    cells: [
+      name(workspace),
+      name(operation),
+      ["→ ", quoted(destinationText(path)), " by ", names(routes.map(routeText)), often === null ? null : `, ${often}`],
+    ],
+    details: [["example", quoted(sampleText(example)), "page"]],
+    command: explainCommand(explain),
+    facets: { route: routes, workspace: [workspace], operation: [operation], provider: [provider], region: [region] },
+  };
+}
+
+/** "- chat-eu  newly denied  4f2a9c01d4e5": a group in one line. */
+function groupHead(group: ChangeGroup): Item {
+  const { id, words, routes } = group;
+  const seen = seenText(group.seen, group.seen_usage);
+  const { symbol, tone } = changeWording(worstChange(words));
+  return {
+    mark: symbol,
+    tone,
+    cells: [
+      routes.length === 0 ? "no route" : names(routes.map(routeText), 4),
+      strong(titleOf(words), tone),
+      seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`,
+      name(id),
+    ],
+  };
+}
+
+function groupItem(group: ChangeGroup, view: View): Item {
+  const { id, words, routes, workspaces, operations, base, head, place, example } = group;
+  const candidates = [...base.plan, ...head.plan];
+  return {
+    ...groupHead(group),
+    details: [
+      ...commonOf(group).map(({ name: label, values }) => [label, names(values)] as const),
+      ["routes", routes.length > 4 ? names(routes.map(routeText)) : null],
+      ["look at", at(place)],
+      ["example", quoted(sampleText(example)), "page"],
+    ],
+    lines: compareResults(group),
+    command: explainCommand(group.explain),
+    id: `${view}-${id}`,
+    facets: {
+      word: words,
+      route: routes,
+      workspace: workspaces,
+      operation: operations,
+      provider: [...new Set(candidates.map(({ provider }) => provider))],
+      region: [...new Set(candidates.map(({ region }) => region))],
+    },
+  };
+}
