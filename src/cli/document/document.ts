@@ -5,10 +5,10 @@ export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 export type Mark = "+" | "-" | "~" | "!";
 
 /**
- * A piece of text. Strings and `strong` are words of ours; `quoted` is a sentence with names from files and `names` are such names, of which every printer
+ * A piece of text. Strings and `strong` are texts of ours; `quoted` is a sentence with names from files and `names` are such names, of which every printer
  * takes care that they are no markup. `null` is not printed.
  */
-export type Inline =
+type Inline =
   | string
   | null
   | { readonly kind: "strong"; readonly text: string; readonly tone: Tone | null; readonly href: string | null }
@@ -54,7 +54,7 @@ export interface DiffLine {
 }
 
 /** `page`: too long for a terminal or a comment. Not printed where the text is `null`. */
-export type Detail = readonly [label: string, text: Text, only?: "page"];
+type Detail = readonly [label: string, text: Text, only?: "page"];
 
 export interface Item {
   readonly mark?: Mark;
@@ -74,17 +74,10 @@ export interface Item {
   readonly kept?: boolean;
 }
 
-/** The facets of an item. An item without a facet is not hidden by it. */
-export interface Facets {
-  readonly word?: readonly string[];
-  readonly route: readonly string[];
-  readonly workspace: readonly string[];
-  readonly operation: readonly string[];
-  readonly provider: readonly string[];
-  readonly region: readonly string[];
-}
+/** Values by the name of a facet. An item without a facet is not hidden by it. */
+export type Facets = Readonly<Record<string, readonly string[]>>;
 
-export interface Sentence {
+interface Sentence {
   readonly text: Text;
   readonly only?: "page";
 }
@@ -103,7 +96,7 @@ export interface List {
 }
 
 /** To paste. A comment omits one that it would have to cut. */
-export interface Command {
+interface Command {
   readonly command: string;
   readonly only?: "page";
 }
@@ -129,7 +122,7 @@ export interface Section {
 }
 
 /** A list as a terminal and a comment print it. */
-export interface CutList extends List {
+interface CutList extends List {
   /** Omitted because the list is long, and because they are variants. */
   readonly left: number;
   readonly variants: number;
@@ -137,7 +130,7 @@ export interface CutList extends List {
 
 export type CutBlock = Sentence | CutList | Command;
 
-export interface CutSection extends Omit<Section, "blocks"> {
+interface CutSection extends Omit<Section, "blocks"> {
   readonly blocks: readonly CutBlock[];
 }
 
@@ -189,7 +182,7 @@ export function diffText({ mark, text, note }: DiffLine): string {
 
 /** How a format writes each kind of text. */
 export interface InlineWriter<Out> {
-  readonly words: (text: string) => Out;
+  readonly plain: (text: string) => Out;
   readonly strong: (text: string, tone: Tone | null, href: string | null) => Out;
   readonly quoted: (text: string, kind: "quoted" | "location") => Out;
   readonly names: (all: readonly string[], most: number | null) => Out;
@@ -199,7 +192,7 @@ export function writeText<Out>(text: Text, writer: InlineWriter<Out>): readonly 
   const parts: readonly Inline[] = isList(text) ? text : [text];
   return parts.flatMap((part) => {
     if (part === null || part === "") return [];
-    if (typeof part === "string") return [writer.words(part)];
+    if (typeof part === "string") return [writer.plain(part)];
     switch (part.kind) {
       case "strong":
         return [writer.strong(part.text, part.tone, part.href)];
@@ -221,7 +214,7 @@ export function isEmptyText(text: Text): boolean {
 }
 
 const PLAIN: InlineWriter<string> = {
-  words: (text) => text,
+  plain: (text) => text,
   strong: (text) => text,
   quoted: (text) => text,
   names: (all, most) => listText(all, most ?? undefined),

@@ -1,5 +1,5 @@
 import { amountText } from "../terminal/amounts.ts";
-import { Comment, code, codeBlock, codes, htmlCode } from "./comment.ts";
+import { code, codeBlock, codes, htmlCode, type Comment } from "./comment.ts";
 import {
   cutBlocks,
   cutSections,
@@ -27,7 +27,7 @@ const RESERVE = 4_500;
 const SIGNS: Readonly<Record<Tone, string>> = { stop: "❌ ", widen: "⚠️ ", narrow: "⚠️ ", quiet: "", good: "✅ " };
 
 const MARKDOWN: InlineWriter<string> = {
-  words: (text) => text,
+  plain: (text) => text,
   strong: (text, tone) => `${tone === null ? "" : SIGNS[tone]}**${text}**`,
   quoted: code,
   names: (all, most) => codes(all, most ?? MOST_NAMES),
@@ -35,7 +35,7 @@ const MARKDOWN: InlineWriter<string> = {
 
 /** Inside of HTML, where GitHub reads no Markdown. */
 const SUMMARY: InlineWriter<string> = {
-  words: (text) => text,
+  plain: (text) => text,
   strong: (text, tone) => `${tone === null ? "" : SIGNS[tone]}<b>${text}</b>`,
   quoted: htmlCode,
   names: (all, most) => codes(all, most ?? MOST_NAMES, htmlCode),

@@ -39,7 +39,7 @@ export const TONE_STYLES: Readonly<Record<Tone, Style>> = {
 const MARK_STYLES: Readonly<Record<Mark, Style>> = { "+": "green", "-": "red", "~": "yellow", "!": "yellow" };
 
 const SPANS: InlineWriter<Span> = {
-  words: (text) => span(text),
+  plain: (text) => span(text),
   strong: (text, tone) => span(text, ...(tone === null ? [] : [TONE_STYLES[tone]]), "bold"),
   quoted: (text, kind) => (kind === "location" ? span(text, "dim") : span(text)),
   names: (all, most) => span(listText(all, most ?? undefined)),

@@ -11,7 +11,6 @@ const STYLES = {
 } as const;
 const RESET = "\u001b[0m";
 export type Style = keyof typeof STYLES;
-export type Colour = Exclude<Style, "dim" | "bold">;
 
 export type Paint = (style: Style, text: string) => string;
 

@@ -15,7 +15,7 @@ import { html, NOTHING, table, type Markup } from "./markup.ts";
 import { facetsAttribute, nameList, shownName } from "./names.ts";
 
 const MARKUP: InlineWriter<Markup> = {
-  words: (text) => html`${text}`,
+  plain: (text) => html`${text}`,
   strong: (text, tone, href) => {
     const shown = tone === null ? html`<strong>${text}</strong>` : html`<span class="badge ${tone}">${text}</span>`;
     return href === null ? shown : html`<a href="#${href}">${shown}</a>`;

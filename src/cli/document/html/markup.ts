@@ -22,7 +22,7 @@ export class Markup {
 }
 
 /** The values of a template. Nothing is written for `null`. */
-export type Content = Markup | string | number | null | readonly Content[];
+type Content = Markup | string | number | null | readonly Content[];
 
 export const NOTHING = new Markup("");
 

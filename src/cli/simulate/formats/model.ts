@@ -59,7 +59,7 @@ export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly spaceText: string;
 }
 
-export interface AssertionsModel extends Omit<AssertionsReport, "results" | "coverage"> {
+interface AssertionsModel extends Omit<AssertionsReport, "results" | "coverage"> {
   /** In the order of the file. */
   readonly results: readonly AssertionModel[];
   /** Failures first, then waived ones. */

@@ -39,7 +39,7 @@ export interface ReportDocument {
   /** Whether both views have the same sections, which are those of the first then. */
   readonly isSameView: boolean;
   readonly summary: readonly Block[];
-  /** What a comment folds, in a few words; `null` where it folds nothing. */
+  /** A summary of what a comment folds; `null` where it folds nothing. */
   readonly folded: string | null;
   readonly sections: readonly Section[];
   readonly footer: readonly Text[];

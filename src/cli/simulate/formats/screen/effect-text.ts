@@ -166,7 +166,7 @@ export function priceText({ input, output, request }: NonNullable<DestinationRep
 }
 
 /** The name of a route; moderation requests may name none. */
-export function routesText(routes: readonly string[], most = 3): string {
+function routesText(routes: readonly string[], most = 3): string {
   return listText(routes.map(routeText), most);
 }
 

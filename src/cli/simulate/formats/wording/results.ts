@@ -117,7 +117,7 @@ function sharingChange(was: CandidateReport, is: CandidateReport): string | null
 }
 
 /** "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals. */
-export function sharingText(candidate: CandidateReport): string {
+function sharingText(candidate: CandidateReport): string {
   return `tier ${candidate.tier + 1}, ${balanceText(candidate)}`;
 }
 
@@ -127,7 +127,7 @@ function balanceText({ balance, weight }: CandidateReport): string {
 }
 
 /** Positions of `after` that are in a longest common subsequence, with their positions in `before`. */
-export function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
+function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
   const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
