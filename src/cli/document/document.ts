@@ -198,7 +198,8 @@ export function writeText<Out>(text: Text, writer: InlineWriter<Out>): readonly 
         return [writer.strong(part.text, part.tone, part.href)];
       case "names":
         return [writer.names(part.names, part.most)];
-      default:
+      case "quoted":
+      case "location":
         return [writer.quoted(part.text, part.kind)];
     }
   });
