@@ -81,7 +81,7 @@ function configuration(name: string, kind: string): { readonly cwd: string; read
 
 type Run = (cwd: string) => Promise<Ran>;
 const checked: Run = (cwd) => runCommand(check, CACHE, { cwd });
-const POINT = ["--workspace", "w", "--model", "r", "--operation", "chat.completions"];
+const POINT = ["--point", '{"workspace":"w","model":"r","operation":"chat.completions"}'];
 
 /** Every command that reads configurations, with the files that it reads. */
 const READERS: readonly (readonly [string, readonly string[], Run])[] = [

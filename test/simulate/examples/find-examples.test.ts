@@ -198,7 +198,8 @@ describe("examples", () => {
     const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
     expect(await findExamples(source, questionWith())).toMatchObject({
       examples: [],
-      lookedAt: { decisions: texts.length, complete: true },
+      // The first three have no time.
+      lookedAt: { decisions: 3, complete: true },
     });
   });
 });
