@@ -195,6 +195,8 @@ function addTags(
   for (const rows of groups) {
     const hasDefault = rows.some(({ tags }) => tags.includes("default"));
     for (const { endpoint, tags, params } of rows) {
+      // Of a row that cannot replace the others of its name: a policy about it would not compile.
+      if (!imported.endpoints.includes(endpoint)) continue;
       if (!isOn) {
         const without = "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend";
         params.note("left_out", "tags", without);

@@ -174,7 +174,12 @@ export function warningsSection({ base, head }: ReportModel): Section {
   const gone = base.warnings.filter((warning) => inHead?.has(keyOf(warning)) === false);
   const itemOf = (warning: (typeof head.warnings)[number], since: string): Item => ({
     mark: "!",
-    cells: [name(warning.code), quoted(`${warning.message} ${warning.hint}`.trimEnd()), since, at(warning)],
+    cells: [
+      name(warning.code),
+      quoted(warning.hint === "" ? warning.message : `${warning.message} ${warning.hint}`),
+      since,
+      at(warning),
+    ],
     ...(since === "new in head" ? {} : { shown: "page" }),
   });
   const all = [...added, ...head.warnings.filter((warning) => !added.includes(warning))];
