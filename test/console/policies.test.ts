@@ -33,8 +33,8 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
       ...READS,
       "GET /v1/policies/tool-approval": { body: POLICY, headers: ETAG },
     });
-    await page.getByText("2 approvals; there is 1").waitFor();
-    await page.getByText("1 d in shadow; it has been 17 h").waitFor();
+    await page.getByText("2 approvals of this content (1 count)").waitFor();
+    await page.getByText("1d in shadow (17h so far)").waitFor();
     await page
       .getByText(/Found in the newest 12,840 decisions, back to .*: all evidence of its time in shadow\./)
       .waitFor();

@@ -40,6 +40,7 @@ const NOT_STREAMED = "OpenAI refuses it without `stream: true`";
 
 /** Reasons of all other refusals, by field and code. An official member that is missing here is accepted, or refused by name with its reason. */
 const REASONS: Readonly<Record<string, string>> = {
+  "fallback_credit_token invalid_type": "a text or null, and refused with any text: credit that the provider keeps",
   "input[].content[].file_data missing_field": EMPTY_PART,
   "input[].content[].image_url missing_field": EMPTY_PART,
   "input[].output[].file_data missing_field": EMPTY_PART,
