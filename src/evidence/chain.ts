@@ -156,7 +156,7 @@ export class ChainVerifier {
     const cause = row.kind === "decision" ? this.#decide(facts, row.position) : this.#settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
     const { lowest, highest, workspaces } = row.columns;
-    // Where the decision was pruned, nothing says any more whose outcome it is.
+    // The owner of an outcome is unknown once its decision was pruned.
     const isListed = decided === undefined || workspaces.includes(decided.workspace ?? "");
     return isListed && requestId >= lowest && requestId <= highest ? null : "column";
   }

@@ -600,6 +600,26 @@ describe("durability", () => {
     expect(events).toEqual(["answer", "needed"]);
   });
 
+  it("the record is needed by a stream's first output, not by its end", async () => {
+    const rest = Promise.withResolvers<void>();
+    const upstream = await startUpstream(async (response) => {
+      startSse(response);
+      response.write(sse(delta("first")));
+      await rest.promise;
+      response.end(sse(delta("", "stop")) + sse("[DONE]"));
+    });
+    const evidence: Runtime["evidence"] = {
+      begin: (_record, settled) => ({ needed: () => settled(null) }),
+      settle: () => {},
+    };
+    const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
+    const reader = (await post(router, streamed)).body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    expect(new TextDecoder().decode(value)).toContain("first");
+    rest.resolve();
+    await reader?.cancel();
+  });
+
   it.each([hello, streamed])(
     "no provider is called before the record of a workspace with record: before_call",
     async (body) => {

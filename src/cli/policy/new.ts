@@ -104,7 +104,7 @@ interface NewPolicy {
 }
 
 interface Template {
-  /** What the rule below says; the title unless the author gives another. */
+  /** What the rule below requires; the title unless the author gives another. */
   readonly title: string;
   readonly constraint: string;
   readonly reasons: readonly string[];

@@ -24,7 +24,7 @@ FROM signalbox.evidence_processes AS process
 WHERE ended_at IS NULL AND seen_at > signalbox.now_ms() - ${LOST_IS_LISTED} ORDER BY id`;
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
-/** Also those at the end, of which the process has said that it wrote them; it says so every few seconds. */
+/** Also those at the end: a process confirms its newest number every few seconds. */
 const MISSING = `
 SELECT process, first, last FROM signalbox.evidence_missing
 WHERE position >= coalesce((SELECT min(first) FROM signalbox.evidence_batches), 1) - 1

@@ -17,7 +17,7 @@ const NEWEST = "SELECT max(id) AS newest FROM signalbox.evidence_written";
 
 /**
  * The newest row, and whether the log is the continuation of the row at position $1 with the hash $2, which was the end of
- * a batch. Where that batch is gone, a prune explains it if the log goes on.
+ * a batch. A missing batch is explained by a prune if the log continues after it.
  */
 const HEAD = `
 SELECT head.position, head.hash, coalesce(
