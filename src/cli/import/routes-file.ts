@@ -134,10 +134,11 @@ function providerRow({ endpoints, answers, health }: ImportedConfiguration, prov
   });
 }
 
-/** Seconds as routes.yaml writes them: at least a millisecond, at most a day. */
+/** Seconds as routes.yaml writes them: at least a millisecond, at most a day, to the second where milliseconds have more than seven digits. */
 export function duration(seconds: number): string {
-  const bounded = Math.min(LONGEST, Math.max(0.001, seconds));
-  return Number.isInteger(bounded) ? `${bounded}s` : `${Math.max(1, Math.round(bounded * 1000))}ms`;
+  const rounded = Math.round(1000 * Math.min(LONGEST, Math.max(0.001, seconds)));
+  const isWhole = rounded % 1000 === 0 || rounded > 9_999_999;
+  return isWhole ? `${Math.round(rounded / 1000)}s` : `${rounded}ms`;
 }
 
 function modelRow(model: PlannedModel): JsonObject {

@@ -15,6 +15,8 @@ import { check } from "../../../src/cli/check.ts";
 import { importConfiguration } from "../../../src/cli/import/import.ts";
 import { runCommand } from "../../keys/command.ts";
 import { TEST_CACHE_FOLDER } from "../../support/cache.ts";
+import { duration } from "../../../src/cli/import/routes-file.ts";
+import { milliseconds } from "../../../src/compile/normalised/durations.ts";
 
 let folder = "";
 
@@ -259,4 +261,18 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     const { code, stderr } = await run(...argv);
     expect([code, stderr.split("\n")[0]]).toEqual([2, expect.stringContaining(expected)]);
   });
+});
+
+test.each([
+  [0, "1ms"],
+  [0.0004, "1ms"],
+  [5.5, "5500ms"],
+  [59.9996, "60s"],
+  [9_999.9994, "9999999ms"],
+  [9_999.9995, "10000s"],
+  [20_000.5, "20001s"],
+  [1e12, "86400s"],
+])("a timeout of %d seconds is written as a duration that routes.yaml reads", (seconds, text) => {
+  expect(duration(seconds)).toBe(text);
+  expect(milliseconds(text)).toBeGreaterThan(0);
 });
